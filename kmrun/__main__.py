@@ -1,0 +1,6 @@
+"""`python -m kmrun` is `kmrun`."""
+
+from kmrun.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Pure maths on frozen dataclasses: standard library only, no path, clock or environment."""

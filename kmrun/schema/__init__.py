@@ -1,0 +1,1 @@
+"""What files may say: frozen pydantic models, one document kind a file."""

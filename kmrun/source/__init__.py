@@ -1,0 +1,1 @@
+"""Reading what people wrote: YAML with marks, diagnostics, the catalogue of cards, models and quants."""
