@@ -12,6 +12,7 @@ from kmrun.schema.base import (
     IfThen,
     Many,
     Name,
+    Opt,
     Target,
     Text,
     Value,
@@ -43,17 +44,17 @@ class Builder(Document):
 
 
 class TensorBuilder(Builder):
-    """A builder that makes one tensor: `shape` and `dtype`, or `like` another argument (`dtype` may differ then).
+    """A builder that makes one tensor: `shape` and `dtype`, or `like` another argument (`dtype` may differ).
 
     `default_dtype` is what the dtype is when neither says so; None: it has to be written.
     """
 
-    shape: Shape | None = None
-    dtype: Text | None = None
-    like: Name | None = None
+    shape: Opt[Shape] = None
+    dtype: Opt[Text] = None
+    like: Opt[Name] = None
     requires_grad: bool = False
-    layout: Layout | None = None
-    device: Literal["cpu"] | None = None
+    layout: Opt[Layout] = None
+    device: Opt[Literal["cpu"]] = None
 
     @property
     def default_dtype(self) -> str | None:
@@ -212,23 +213,23 @@ class Indptr(Builder):
     init: Literal["indptr"]
     lens: Name
     dtype: Text = "int32"
-    device: Literal["cpu"] | None = None
+    device: Opt[Literal["cpu"]] = None
 
 
 class PageTable(Builder):
-    """Page numbers of sequences of these lengths: shape [len(lens), max pages of one], drawn without repetition."""
+    """Page numbers of ragged sequences, none twice: shape [len(lens), most pages of one]."""
 
     init: Literal["page_table"]
     lens: Name
     page_size: Formula
-    pages: Formula | None = None
+    pages: Opt[Formula] = None
     """Pages in the pool; by default just as many as are needed."""
     dtype: Text = "int32"
-    device: Literal["cpu"] | None = None
+    device: Opt[Literal["cpu"]] = None
 
 
 class TopkRouter(IntegerBuilder):
-    """Expert numbers, `shape: [tokens, k]`, distinct in a row; `skew` is the exponent of a Zipf popularity."""
+    """Expert numbers, `shape: [tokens, k]`, distinct in a row; `skew` is Zipf's exponent of popularity."""
 
     init: Literal["topk_router"]
     experts: Formula
@@ -242,15 +243,15 @@ class DerivedBuilder(Builder):
 
 
 class Quantize(DerivedBuilder):
-    """`of` in a narrower dtype `to`, and its scales as a second tensor when `scales` names an argument of them.
+    """`of` in the narrower dtype `to`; a second argument with `part: scales` passes the scales themselves.
 
-    `scale` is the granularity: per tensor, per row, per column, or per block of `block` along the last dimension.
+    `scale` is their granularity: per tensor, row, column, or block of `block` along the last dimension.
     """
 
     init: Literal["quantize"]
     to: Text
     scale: Literal["tensor", "row", "column", "block"] = "tensor"
-    block: Formula | None = None
+    block: Opt[Formula] = None
     part: Literal["values", "scales"] = "values"
 
 
@@ -268,7 +269,7 @@ class View(DerivedBuilder):
 
     init: Literal["view"]
     shape: Shape
-    strides: Shape | None = None
+    strides: Opt[Shape] = None
     offset: Formula = 0
 
 
@@ -339,7 +340,7 @@ ListOf.model_rebuild()
 
 
 def options(argument: Builder) -> dict[str, Any]:
-    """Return the builder's own keys and values as written (no `init`, `shape`, `dtype` and the like), by document key."""
+    """Return the builder's own keys and values as written, by document key; no `shape`, `dtype` and such."""
     shared = {"init", *TensorBuilder.model_fields}
     fields = type(argument).model_fields
     return {

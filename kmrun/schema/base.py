@@ -1,7 +1,7 @@
 """What every document kind shares: the strict model, short forms, tagged unions and the scalar types.
 
-No untagged union stands in a model: a wrong key or type must give one error, not one for each arm. The tags in
-pydantic's error locations start with `@`, so that they are never taken for keys of the document.
+No untagged union stands in a model: a wrong key or type must give one error, not one for each arm. The tags
+in pydantic's error locations start with `@`, so that they are never taken for keys of the document.
 """
 
 import math
@@ -26,22 +26,32 @@ Many = Annotated[tuple[T, ...], Strict(False)]
 """A YAML sequence, kept as a tuple (strict mode alone would refuse the list)."""
 
 
-class ShortForm:
-    """Lets a scalar stand for a mapping: `reference: torch:add` for `reference: {target: torch:add}`."""
+class _Given:
+    """Takes None out of an optional type: a key may be left out, but `flops:` alone on its line is a slip."""
 
-    def __init__(self, key: str) -> None:
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        return schema["schema"] if schema["type"] == "nullable" else schema
+
+
+Opt = Annotated[T | None, _Given()]
+"""May be left out (None), may not be null."""
+
+
+class ShortForm:
+    """Lets a string stand for a mapping: `reference: torch:add` for `reference: {target: torch:add}`."""
+
+    def __init__(self, key: str, short: Json) -> None:
         self.key = key
+        self.short = short
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Wrap the string before the model sees it."""
         return core_schema.no_info_before_validator_function(self._expand, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
-        """Say `if object then the model else the key's own type`, so that editors name one mistake."""
-        whole = handler(schema)
-        model = handler.resolve_ref_schema(whole)
-        short = model["properties"][self.key]
-        return {"if": {"type": "object"}, "then": whole, "else": {**short}}
+        """Say `if object then the model else the string`, so that editors name one mistake."""
+        return {"if": {"type": "object"}, "then": handler(schema), "else": self.short}
 
     def _expand(self, value: Any) -> Any:
         return {self.key: value} if isinstance(value, str) else value
@@ -55,49 +65,49 @@ class IfThen:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
         """Replace pydantic's `oneOf` by if/then on the tag."""
-        arms = _arms(handler(schema))
-        tags: list[str] = []
-        branches: list[Json] = []
-        for arm in arms:
-            model = handler.resolve_ref_schema(arm)
-            tag = model["properties"][self.key]["const"]
-            tags.append(tag)
-            has_tag = {"properties": {self.key: {"const": tag}}, "required": [self.key]}
-            branches.append({"if": has_tag, "then": arm})
+        arms = _arms(schema, handler)
         return {
             "type": "object",
             "required": [self.key],
-            "properties": {self.key: {"enum": tags}},
-            "allOf": branches,
+            "properties": {self.key: {"enum": list(arms)}},
+            "allOf": [
+                {"if": {"properties": {self.key: {"const": tag}}, "required": [self.key]}, "then": arm}
+                for tag, arm in arms.items()
+            ],
         }
 
 
 class IfHas:
-    """JSON Schema of a union told apart by which key is there (the clauses of a contract, kinds of a range)."""
+    """JSON Schema of a union told apart by which key is there (a contract's clauses, a range's kinds)."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
-        """Replace pydantic's `oneOf` by if/then on the presence of each arm's first key."""
-        branches: list[Json] = []
-        kinds: list[str] = []
-        for arm in _arms(handler(schema)):
-            kind = next(iter(handler.resolve_ref_schema(arm)["properties"]))
-            kinds.append(kind)
-            branches.append({"if": {"required": [kind]}, "then": arm})
-        return {"type": "object", "anyOf": [{"required": [kind]} for kind in kinds], "allOf": branches}
+        """Replace pydantic's `oneOf` by if/then on the presence of each arm's own key."""
+        arms = _arms(schema, handler)
+        return {
+            "type": "object",
+            "anyOf": [{"required": [kind]} for kind in arms],
+            "allOf": [{"if": {"required": [kind]}, "then": arm} for kind, arm in arms.items()],
+        }
 
 
 class IfMapping:
-    """JSON Schema of mapping-or-other: one if/then on the type. The arm tagged `@mapping` comes first."""
+    """JSON Schema of mapping-or-other: one if/then on the type. Tags: `@mapping`, `@other`."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
         """Replace pydantic's `oneOf` by if object, then, else."""
-        mapping, other = _arms(handler(schema))
+        arms = _arms(schema, handler)
+        mapping, other = arms["mapping"], arms["other"]
         return {"if": {"type": "object"}, "then": mapping, "else": other}
 
 
-def _arms(union: Json) -> list[Json]:
-    arms: list[Json] = union["oneOf"]
-    return arms
+def _arms(schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Json]:
+    """Return the JSON Schema of each arm of a tagged union by its tag, `@` taken off."""
+    while schema["type"] == "function-before":
+        schema = schema["schema"]
+    if schema["type"] != "tagged-union":
+        raise TypeError(f"expected a tagged union, found {schema['type']}")
+    tags = [str(tag).removeprefix("@") for tag in schema["choices"]]
+    return dict(zip(tags, handler(schema)["oneOf"], strict=True))
 
 
 def by_key(key: str) -> Callable[[Any], str | None]:
@@ -184,8 +194,6 @@ def _any_value(value: Any) -> Any:
         raise PydanticCustomError(
             "value_type", "expected a formula, a string, true, false, null or a list of these"
         )
-    if isinstance(value, float) and not math.isfinite(value):
-        return value
     return value
 
 
@@ -226,7 +234,8 @@ AxisValue = Annotated[
 Value = Annotated[Any, _Checked(_any_value, {"type": ["number", "string", "boolean", "null", "array"]})]
 """What `init: value` passes: a formula, string, bool, null, or a list of these (a tuple for the callee)."""
 
-Target = Annotated[str, _Checked(_target, {"type": "string", "pattern": f"^{_TARGET.pattern}$"})]
+TARGET_SCHEMA: Json = {"type": "string", "pattern": f"^{_TARGET.pattern}$"}
+Target = Annotated[str, _Checked(_target, TARGET_SCHEMA)]
 """`module:attribute`, or `file.py:attribute` relative to the suite."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]

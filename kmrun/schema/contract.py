@@ -11,6 +11,7 @@ from kmrun.schema.base import (
     IfMapping,
     Many,
     NotNegative,
+    Opt,
     Positive,
     Text,
     by_presence,
@@ -43,9 +44,9 @@ class ClauseBase(Document):
     """What all clauses share; `when` is a formula, `xfail` the reason why it is expected to be broken."""
 
     kind: ClassVar[str]
-    when: Formula | None = None
+    when: Opt[Formula] = None
     tags: Many[Text] = ()
-    xfail: Text | None = None
+    xfail: Opt[Text] = None
 
     @property
     def bound(self) -> float | dict[str, float]:

@@ -7,6 +7,7 @@ from pydantic.functional_validators import BeforeValidator
 
 from kmrun.schema.arguments import Arg, Layout, Shape
 from kmrun.schema.base import (
+    TARGET_SCHEMA,
     AxisValue,
     Document,
     Formula,
@@ -17,7 +18,7 @@ from kmrun.schema.base import (
     LetValue,
     Many,
     Name,
-    NotNegative,
+    Opt,
     Positive,
     Seed,
     ShortForm,
@@ -27,13 +28,13 @@ from kmrun.schema.base import (
     by_presence,
     mapping_or_other,
 )
+from kmrun.schema.checks import Check, Tolerance
 from kmrun.schema.contract import Clause
 
 FORMAT = 1
 """The format's major version: the value of the key `kmrun`."""
 
 KernelName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
-Reason = Annotated[str, Field(min_length=1)]
 
 
 class Pow2(Document):
@@ -72,7 +73,7 @@ class Exclude(Document):
     """Points that are left out, and why."""
 
     when: Formula
-    reason: Reason
+    reason: Text
 
 
 class RaggedUniform(Document):
@@ -119,116 +120,22 @@ Ragged = Annotated[
 ]
 
 
-class AutoCheck(Document):
-    """The norm-wise default."""
-
-    metric: Literal["auto"]
-
-
-class AllcloseCheck(Document):
-    """|got - want| <= atol + rtol * |want|, element by element; dtype defaults where left out."""
-
-    metric: Literal["allclose"]
-    rtol: NotNegative | None = None
-    atol: NotNegative | None = None
-
-
-class ExactCheck(Document):
-    """Bit for bit."""
-
-    metric: Literal["exact"]
-
-
-class RelL2Check(Document):
-    """Norm of the difference over the norm of the reference, at most `threshold`."""
-
-    metric: Literal["rel_l2"]
-    threshold: Positive
-
-
-class CosineCheck(Document):
-    """Cosine of the angle to the reference, at least `threshold`."""
-
-    metric: Literal["cosine"]
-    threshold: Annotated[float, Field(gt=0, le=1)]
-
-
-class UlpCheck(Document):
-    """Units in the last place of the output's dtype, at most `threshold`."""
-
-    metric: Literal["ulp"]
-    threshold: Positive
-
-
-class MatchedRatioCheck(Document):
-    """Share of the elements that are close (rtol, atol), at least `threshold`."""
-
-    metric: Literal["matched_ratio"]
-    threshold: Annotated[float, Field(gt=0, le=1)]
-    rtol: NotNegative | None = None
-    atol: NotNegative | None = None
-
-
-class PropertyCheck(Document):
-    """`target(inputs, outputs)` decides: for outputs that have many right answers."""
-
-    metric: Literal["property"]
-    target: Target
-
-
-class StatisticalCheck(Document):
-    """Mean and standard deviation against the reference's, for random outputs; `threshold` in standard errors."""
-
-    metric: Literal["statistical"]
-    threshold: Positive = 5.0
-
-
-class NoCheck(Document):
-    """Not compared, and why (scratch space, auxiliary outputs)."""
-
-    metric: Literal["none"]
-    reason: Reason | None = None
-
-
-Check = Annotated[
-    Annotated[AutoCheck, Tag("@auto")]
-    | Annotated[AllcloseCheck, Tag("@allclose")]
-    | Annotated[ExactCheck, Tag("@exact")]
-    | Annotated[RelL2Check, Tag("@rel_l2")]
-    | Annotated[CosineCheck, Tag("@cosine")]
-    | Annotated[UlpCheck, Tag("@ulp")]
-    | Annotated[MatchedRatioCheck, Tag("@matched_ratio")]
-    | Annotated[PropertyCheck, Tag("@property")]
-    | Annotated[StatisticalCheck, Tag("@statistical")]
-    | Annotated[NoCheck, Tag("@none")],
-    Discriminator(by_key("metric")),
-    IfThen("metric"),
-]
-
-
-class Tolerance(Document):
-    """allclose for the outputs of one dtype."""
-
-    rtol: NotNegative = 0.0
-    atol: NotNegative = 0.0
-
-
 class OutputSpec(Document):
-    """A declared output: `like` an argument, or `shape` and `dtype`; `arg` names the buffer it is passed as."""
+    """A declared output: `like` an argument, or `shape` and `dtype`; `arg` names the buffer passed for it."""
 
-    like: Name | None = None
-    shape: Shape | None = None
-    dtype: Text | None = None
-    arg: Name | None = None
-    layout: Layout | None = None
-    check: Check | None = None
+    like: Opt[Name] = None
+    shape: Opt[Shape] = None
+    dtype: Opt[Text] = None
+    arg: Opt[Name] = None
+    layout: Opt[Layout] = None
+    check: Opt[Check] = None
 
 
 class Compile(Document):
     """Options of torch.compile."""
 
-    mode: Text | None = None
-    dynamic: bool | None = False
+    mode: Opt[Text] = None
+    dynamic: bool = False
     fullgraph: bool = True
 
 
@@ -246,24 +153,24 @@ CompileOption = Annotated[
 
 
 class Reference(Document):
-    """The trusted implementation: `compute` is the precision it is checked in, `chunk` an axis to slice along."""
+    """The trusted implementation, checked in the precision `compute`, in slices along the axis `chunk`."""
 
     target: Target
-    compute: Text | None = None
-    chunk: Name | None = None
-    args: Many[Name] | None = None
-    setup: Target | None = None
+    compute: Opt[Text] = None
+    chunk: Opt[Name] = None
+    args: Opt[Many[Name]] = None
+    setup: Opt[Target] = None
 
 
 class Versus(Document):
     """A competitor timed beside the kernel; `compile` and `graph` are the kernel's own unless said here."""
 
     target: Target
-    args: Many[Name] | None = None
-    setup: Target | None = None
-    compile: CompileOption | None = None
-    graph: bool | None = None
-    env: dict[Text, str] = {}
+    args: Opt[Many[Name]] = None
+    setup: Opt[Target] = None
+    compile: Opt[CompileOption] = None
+    graph: Opt[bool] = None
+    env: dict[Text, str] = Field(default_factory=dict)
 
 
 class MatmulPeak(Document):
@@ -271,7 +178,7 @@ class MatmulPeak(Document):
 
     units: Literal["matmul"]
     dtype: Text = Field(alias="in")
-    acc: Text | None = None
+    acc: Opt[Text] = None
 
 
 class VectorPeak(Document):
@@ -315,22 +222,22 @@ Peak = Annotated[
 class TimingSpec(Document):
     """How cases are timed; what is left out comes from `defaults`, then from kmrun."""
 
-    l2: Literal["cold", "hot"] | None = None
-    clock: Literal["sustained", "boost", "locked"] | None = None
-    min_time_ms: Positive | None = None
-    max_time_ms: Positive | None = None
+    l2: Opt[Literal["cold", "hot"]] = None
+    clock: Opt[Literal["sustained", "boost", "locked"]] = None
+    min_time_ms: Opt[Positive] = None
+    max_time_ms: Opt[Positive] = None
     rel_ci: Annotated[float, Field(gt=0, lt=1)] | None = None
 
 
 class TimeoutSpec(Document):
     """Seconds that the first call (JIT, autotune) and the whole case may take."""
 
-    first_call: Positive | None = None
-    case: Positive | None = None
+    first_call: Opt[Positive] = None
+    case: Opt[Positive] = None
 
 
 class RequiresSpec(Document):
-    """What must be there, else the kernel is skipped with a reason. `min_cc` is a compute capability: "8.0"."""
+    """What must be there, else the kernel is skipped. `min_cc` is a compute capability: "8.0"."""
 
     module: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")] | None = None
     min_cc: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
@@ -339,11 +246,11 @@ class RequiresSpec(Document):
 class Defaults(Document):
     """What kernels inherit key by key."""
 
-    seed: Seed | None = None
-    timing: TimingSpec | None = None
-    tolerance: dict[Text, Tolerance] = {}
-    timeout_s: TimeoutSpec | None = None
-    unlisted_device: Literal["report", "fail"] | None = None
+    seed: Opt[Seed] = None
+    timing: Opt[TimingSpec] = None
+    tolerance: dict[Text, Tolerance] = Field(default_factory=dict)
+    timeout_s: Opt[TimeoutSpec] = None
+    unlisted_device: Opt[Literal["report", "fail"]] = None
 
 
 def _without_private_keys(value: Any) -> Any:
@@ -372,35 +279,35 @@ class Kernel(Document):
 
     name: KernelName
     target: Target
-    extends: Text | None = None
-    reference: Annotated[Reference, ShortForm("target")] | None = None
-    versus: dict[Name, Annotated[Versus, ShortForm("target")]] = {}
+    extends: Opt[Text] = None
+    reference: Opt[Annotated[Reference, ShortForm("target", TARGET_SCHEMA)]] = None
+    versus: dict[Name, Annotated[Versus, ShortForm("target", TARGET_SCHEMA)]] = Field(default_factory=dict)
     tags: Many[Text] = ()
-    matrix: dict[Name, MatrixAxis] = {}
+    matrix: dict[Name, MatrixAxis] = Field(default_factory=dict)
     cases: Annotated[Many[dict[Name, RowValue]], Field(min_length=1)] | None = None
     exclude: Many[Exclude] = ()
-    ragged: dict[Name, Ragged] = {}
-    let: dict[Name, LetValue] = {}
-    args: dict[Name, Arg] = {}
-    kwargs: dict[Name, Arg] = {}
+    ragged: dict[Name, Ragged] = Field(default_factory=dict)
+    let: dict[Name, LetValue] = Field(default_factory=dict)
+    args: dict[Name, Arg] = Field(default_factory=dict)
+    kwargs: dict[Name, Arg] = Field(default_factory=dict)
     outputs: Annotated[dict[Name, OutputSpec], Field(min_length=1)] | None = None
     mutates: Many[Name] = ()
-    setup: Target | None = None
-    flops: Formula | None = None
-    bytes: Formula | None = None
-    peak: Peak | None = None
-    tolerance: dict[Text, Tolerance] = {}
-    check: Check | None = None
+    setup: Opt[Target] = None
+    flops: Opt[Formula] = None
+    bytes: Opt[Formula] = None
+    peak: Opt[Peak] = None
+    tolerance: dict[Text, Tolerance] = Field(default_factory=dict)
+    check: Opt[Check] = None
     contract: Many[Clause] = ()
-    unlisted_device: Literal["report", "fail"] | None = None
+    unlisted_device: Opt[Literal["report", "fail"]] = None
     mode: Literal["forward", "backward", "forward_backward"] = "forward"
     grad: Literal["randn", "uniform", "ones"] = "randn"
-    compile: CompileOption | None = None
+    compile: Opt[CompileOption] = None
     graph: bool = False
-    timing: TimingSpec | None = None
-    timeout_s: TimeoutSpec | None = None
-    requires: RequiresSpec | None = None
-    seed: Seed | None = None
+    timing: Opt[TimingSpec] = None
+    timeout_s: Opt[TimeoutSpec] = None
+    requires: Opt[RequiresSpec] = None
+    seed: Opt[Seed] = None
 
     _private = model_validator(mode="before")(_without_private_keys)
 
