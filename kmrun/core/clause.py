@@ -1,0 +1,173 @@
+"""One promise of a contract, judged on confidence bounds.
+
+A clause holds when its bound lies outside the interval on the good side, is broken when it lies outside on
+the bad side, and is undecided when the interval straddles it. Both bounds are one-sided at the same corrected
+error rate, so what is printed is what was decided on.
+"""
+
+import fnmatch
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kmrun.core.case import Case, Clause, Path
+from kmrun.core.measurement import Measurement, Rival
+from kmrun.core.score import Score
+from kmrun.core.statistics import Interval, median_bounds, ratio_bounds, samples_needed
+
+ClauseVerdict = Literal["pass", "fail", "inconclusive", "not judged"]
+
+_AT_LEAST = ("min_roof", "min_roof_clk", "min_ceiling", "min_speedup")
+_SAMPLED = ("min_roof", "min_ceiling", "min_speedup", "max_ms")
+_LATER = {
+    "max_slowdown": "comparing with another version is not built yet",
+    "min_roof_clk": "the clock that was held is not read yet",
+}
+_NOTHING_TIMED = "no time was measured"
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseResult:
+    """What became of one promise. Bounds are None where there is none; `bound` is the suite's own number."""
+
+    kind: str
+    bound: float | None
+    verdict: ClauseVerdict
+    reason: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    place: Path = ()
+    warning: str = ""
+
+
+def bound_for(bounds: Mapping[str, float], kind: str, card: str | None) -> float | None:
+    """Return the bound that applies on a device, or None when the clause says nothing about it.
+
+    The exact card id wins, then the longest glob that matches it, then `cpu` or `gpu`; `*` alone, which is
+    also how a plain number arrives here, stands for any device and comes last.
+    """
+    if card is not None:
+        if card in bounds:
+            return bounds[card]
+        globs = [key for key in bounds if key != "*" and fnmatch.fnmatchcase(card, key)]
+        if globs:
+            return bounds[max(globs, key=len)]
+    family = "cpu" if kind == "cpu" else "gpu"
+    return bounds.get(family, bounds.get("*"))
+
+
+def count_sampled(cases: Iterable[Case], kind: str, card: str | None) -> int:
+    """Count the clauses of a run that samples decide: what the error rate is shared by."""
+    return sum(
+        clause.kind in _SAMPLED and bound_for(clause.bounds, kind, card) is not None
+        for case in cases
+        for clause in case.clauses
+    )
+
+
+def judge_clause(
+    clause: Clause, bound: float, found: Measurement, scored: Score, kind: str, alpha: float
+) -> ClauseResult:
+    """Judge one clause whose `bound` applies on this device, each side at one-sided error rate `alpha`."""
+    result = _judged(clause, bound, found, scored, kind, alpha)
+    if clause.xfail is None or result.verdict == "not judged":
+        return result
+    if result.verdict == "pass":
+        holds = f"xfail holds: {clause.kind} {bound:g} ({clause.xfail})"
+        return replace(result, warning=holds)
+    # Broken is what was expected, and undecided could only turn out broken or better.
+    return replace(result, verdict="pass", reason=f"{result.reason}; xfail: {clause.xfail}")
+
+
+def _judged(
+    clause: Clause, bound: float, found: Measurement, scored: Score, kind: str, alpha: float
+) -> ClauseResult:
+    if clause.kind in _LATER:
+        return _not_judged(clause, bound, _LATER[clause.kind], warn=True)
+    if clause.kind == "max_memory_gb":
+        return _decided(clause, bound, _exact(found.peak_memory_bytes, 1e9), "memory was not recorded")
+    if not found.samples_ns:
+        return _not_judged(clause, bound, _NOTHING_TIMED)
+    if clause.kind == "max_host_us":
+        return _decided(clause, bound, _exact(found.host_ns, 1e3), "host time was not recorded")
+    if clause.kind == "min_speedup":
+        return _speedup(clause, bound, found, alpha)
+    time = median_bounds(found.samples_ns, alpha)
+    if clause.kind == "max_ms":
+        return _decided(clause, bound, _scaled(time, 1e-6), "", needs=_needs(found.samples_ns, alpha))
+    if clause.kind == "min_roof":
+        missing = "a CPU has no published roof" if kind == "cpu" else "the roof of this device is not known"
+        best_s = scored.roof_s
+    else:
+        missing, best_s = "nothing measured bounds this case", scored.ceiling_s
+    fraction = None if best_s is None else _inverse(time, best_s * 1e9)
+    return _decided(clause, bound, fraction, missing, needs=_needs(found.samples_ns, alpha))
+
+
+def _speedup(clause: Clause, bound: float, found: Measurement, alpha: float) -> ClauseResult:
+    """Judge against the fastest versus entry, or the reference where there is none."""
+    versus = [rival for rival in found.rivals if rival.role == "versus"]
+    rivals = versus or list(found.rivals)
+    if not rivals:
+        return _not_judged(clause, bound, "nothing was timed beside it", warn=True)
+    apart = [rival.name for rival in rivals if not rival.alternated or not rival.pairs]
+    if apart:
+        reason = f"not alternated with {', '.join(apart)}: the ratio is not one of the same moments"
+        return ClauseResult(clause.kind, bound, "inconclusive", reason, place=clause.place)
+
+    def ratio(rival: Rival) -> Interval:
+        return ratio_bounds(rival.pairs, alpha)
+
+    fastest = min(rivals, key=lambda rival: ratio(rival).value)
+    return _decided(
+        clause, bound, ratio(fastest), "", needs=_needs(fastest.pairs, alpha), beside=fastest.name
+    )
+
+
+def _decided(
+    clause: Clause, bound: float, interval: Interval | None, missing: str, needs: str = "", beside: str = ""
+) -> ClauseResult:
+    if interval is None:
+        return _not_judged(clause, bound, missing, warn=True)
+    low = interval.low if math.isfinite(interval.low) and interval.low > 0 else None
+    high = interval.high if math.isfinite(interval.high) else None
+    if clause.kind in _AT_LEAST:
+        good, bad = low is not None and low >= bound, high is not None and high < bound
+    else:
+        good, bad = high is not None and high <= bound, low is not None and low > bound
+    verdict: ClauseVerdict = "pass" if good else "fail" if bad else "inconclusive"
+    said = f"{clause.kind} {bound:g}: {interval.value:.3g}"
+    if low is not None and high is not None and low != high:
+        said += f" ({low:.3g} to {high:.3g})"
+    if beside:
+        said += f" against {beside}"
+    if verdict == "inconclusive":
+        said += f", {needs or 'the bound lies inside the interval'}"
+    return ClauseResult(clause.kind, bound, verdict, said, interval.value, low, high, clause.place)
+
+
+def _not_judged(clause: Clause, bound: float, why: str, *, warn: bool = False) -> ClauseResult:
+    warning = f"not judged: {clause.kind} {bound:g} ({why})" if warn else ""
+    return ClauseResult(clause.kind, bound, "not judged", why, place=clause.place, warning=warning)
+
+
+def _needs(samples: tuple[object, ...], alpha: float) -> str:
+    needed = samples_needed(alpha)
+    return f"{len(samples)} samples are too few for a bound: {needed} needed" if len(samples) < needed else ""
+
+
+def _exact(amount: float | None, unit: float) -> Interval | None:
+    return None if amount is None else Interval(amount / unit, amount / unit, amount / unit)
+
+
+def _scaled(interval: Interval, factor: float) -> Interval:
+    return Interval(interval.low * factor, interval.value * factor, interval.high * factor)
+
+
+def _inverse(time: Interval, best: float) -> Interval:
+    """Turn bounds of a time into bounds of `best / time`."""
+    low = best / time.high if math.isfinite(time.high) else 0.0
+    high = best / time.low if time.low > 0 else math.inf
+    return Interval(low, best / time.value, high)

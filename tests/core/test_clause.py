@@ -1,0 +1,161 @@
+import math
+
+import pytest
+from support.cases import CEILINGS, CPU, GPU, clause, make_case, make_found, make_rival
+
+from kmrun.core.clause import bound_for, count_sampled, judge_clause
+from kmrun.core.measurement import Ceilings
+from kmrun.core.score import Roofs, score
+
+H100 = Roofs(bandwidth=3.35e12, compute=66.9e12, compute_max=72e12, vector_fp32=66.9e12, card="h100-sxm")
+
+
+def judged(kind, bound, *, device=CPU, ceilings=CEILINGS, roofs=None, alpha=0.01, xfail=None, **found):
+    case, measured = make_case(), make_found(**found)
+    scored = score(case, measured, device, ceilings, roofs or Roofs())
+    return judge_clause(clause(kind, bound, xfail=xfail), bound, measured, scored, device.kind, alpha)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "kind", "card", "want"),
+    [
+        ({"*": 1.0}, "cpu", None, 1.0),
+        ({"*": 1.0}, "cuda", "h100-sxm", 1.0),
+        ({"*": 1.0}, "cuda", None, 1.0),
+        ({"h100-sxm": 0.5, "h100-*": 0.4, "gpu": 0.3}, "cuda", "h100-sxm", 0.5),
+        ({"h*": 0.2, "h100-*": 0.4, "gpu": 0.3}, "cuda", "h100-pcie", 0.4),
+        ({"h*": 0.2, "gpu": 0.3}, "cuda", "a100-sxm-80gb", 0.3),
+        ({"h*": 0.2, "cpu": 0.3}, "cuda", "a100-sxm-80gb", None),
+        ({"gpu": 0.3}, "rocm", None, 0.3),
+        ({"gpu": 0.3}, "cpu", None, None),
+        ({"cpu": 0.1, "gpu": 0.3}, "cpu", None, 0.1),
+        ({"*": 0.1, "gpu": 0.3}, "cuda", "l4", 0.3),
+    ],
+)
+def test_which_bound_applies(bounds, kind, card, want):
+    assert bound_for(bounds, kind, card) == want
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "between", "bad"),
+    [
+        ("min_ceiling", 0.49, 0.5, 0.51),
+        ("min_speedup", 1.9, 2.0, 2.1),
+        ("max_ms", 20.1, 20.0, 19.9),
+    ],
+)
+def test_the_interval_decides(kind, good, between, bad):
+    assert judged(kind, good).verdict == "pass"
+    assert judged(kind, between).verdict == "inconclusive"
+    assert judged(kind, bad).verdict == "fail"
+
+
+def test_min_roof_on_a_card():
+    found = {"samples_ns": tuple(1e5 + i % 7 for i in range(30))}
+    fraction = 2e8 / 3.35e12 / 1e-4
+    for bound, verdict in ((fraction * 0.99, "pass"), (fraction * 1.01, "fail")):
+        result = judged("min_roof", bound, device=GPU, ceilings=Ceilings(), roofs=H100, **found)
+        assert result.verdict == verdict
+        assert result.value == pytest.approx(fraction, rel=1e-3)
+        assert result.low <= result.value <= result.high
+
+
+def test_the_reason_shows_what_was_decided_on():
+    result = judged("min_ceiling", 0.75)
+    assert result.reason == "min_ceiling 0.75: 0.5 (0.5 to 0.5)"
+    assert judged("min_speedup", 2.5).reason == "min_speedup 2.5: 2 (1.99 to 2.01) against reference"
+    straddling = judged("max_ms", 20.0).reason
+    assert straddling.endswith(", the bound lies inside the interval")
+
+
+@pytest.mark.parametrize(("kind", "found", "good", "bad"), [
+    ("max_host_us", {"host_ns": 12e3}, 12.5, 11.5),
+    ("max_memory_gb", {"peak_memory_bytes": 3 * 10**8}, 0.3, 0.29),
+])  # fmt: skip
+def test_counted_figures_have_no_interval(kind, found, good, bad):
+    assert judged(kind, good, **found).verdict == "pass"
+    assert judged(kind, bad, **found).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "why"),
+    [
+        ("max_slowdown", {}, "comparing with another version is not built yet"),
+        ("min_roof_clk", {}, "the clock that was held is not read yet"),
+        ("min_roof", {}, "a CPU has no published roof"),
+        ("max_host_us", {"host_ns": None}, "host time was not recorded"),
+        ("max_memory_gb", {"peak_memory_bytes": None}, "memory was not recorded"),
+        ("min_speedup", {"rivals": ()}, "nothing was timed beside it"),
+    ],
+)
+def test_what_nothing_can_judge_is_a_warning(kind, found, why):
+    result = judged(kind, 0.5, **found)
+    assert (result.verdict, result.reason) == ("not judged", why)
+    assert result.warning == f"not judged: {kind} 0.5 ({why})"
+
+
+def test_unknown_roofs_and_ceilings_are_not_judged():
+    on_gpu = {"device": GPU, "ceilings": Ceilings()}
+    assert judged("min_roof", 0.5, **on_gpu).reason == "the roof of this device is not known"
+    assert judged("min_ceiling", 0.5, **on_gpu).reason == "nothing measured bounds this case"
+
+
+def test_without_samples_nothing_is_judged():
+    result = judged("max_ms", 1.0, samples_ns=())
+    assert (result.verdict, result.reason, result.warning) == ("not judged", "no time was measured", "")
+
+
+def test_too_few_samples_for_the_corrected_rate_are_inconclusive_and_say_how_many():
+    result = judged("max_ms", 25.0, samples_ns=(20e6,) * 8, alpha=0.01 / 40)
+    assert (result.verdict, result.low, result.high) == ("inconclusive", None, None)
+    assert "8 samples are too few for a bound: 12 needed" in result.reason
+    assert judged("max_ms", 25.0, samples_ns=(20e6,) * 12, alpha=0.01 / 40).verdict == "pass"
+
+
+def test_ratios_that_were_not_alternated_are_inconclusive():
+    for rival in (make_rival(alternated=False), make_rival(pairs=())):
+        result = judged("min_speedup", 0.1, rivals=(rival,))
+        assert result.verdict == "inconclusive"
+        assert "not alternated with reference" in result.reason
+
+
+def test_min_speedup_is_against_the_fastest_versus():
+    rivals = (make_rival("slow", "versus", 3.0), make_rival("quick", "versus", 1.5), make_rival())
+    assert judged("min_speedup", 1.4, rivals=rivals).verdict == "pass"
+    assert judged("min_speedup", 1.6, rivals=rivals).verdict == "fail"
+    assert judged("min_speedup", 1.6, rivals=rivals).reason.endswith("against quick")
+
+
+@pytest.mark.parametrize(
+    ("bound", "verdict", "warning"),
+    [(2.1, "pass", ""), (2.0, "pass", ""), (1.9, "pass", "xfail holds: min_speedup 1.9 (bug 7)")],
+)
+def test_xfail(bound, verdict, warning):
+    result = judged("min_speedup", bound, xfail="bug 7")
+    assert (result.verdict, result.warning) == (verdict, warning)
+    assert ("xfail: bug 7" in result.reason) == (not warning)
+
+
+def test_xfail_of_what_cannot_be_judged_stays_so():
+    assert judged("max_slowdown", 0.03, xfail="later").verdict == "not judged"
+
+
+def test_only_clauses_that_samples_decide_share_the_error_rate():
+    case = make_case(
+        clauses=(
+            clause("min_ceiling", {"cpu": 0.1}),
+            clause("min_roof", {"gpu": 0.1}),
+            clause("min_speedup", 1.0),
+            clause("max_memory_gb", 1.0),
+            clause("max_slowdown", 0.03),
+        )
+    )
+    assert count_sampled([case, case], "cpu", None) == 4
+    assert count_sampled([case], "cuda", "l4") == 2
+
+
+def test_bounds_in_the_result_are_finite_or_none():
+    result = judged("min_speedup", 1.0, rivals=(make_rival(blocks=3),))
+    assert result.verdict == "inconclusive"
+    assert (result.low, result.high) == (None, None)
+    assert math.isfinite(result.value)
