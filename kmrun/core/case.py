@@ -74,11 +74,15 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The trusted implementation: checked in `compute` precision, sliced along the axis `chunk` where given."""
+    """The trusted implementation: checked in `compute` precision, sliced along the axis `chunk` where given.
+
+    `chunk_dims` says which dimension of each argument and declared output that axis is: those that have it.
+    """
 
     implementation: Implementation
     compute: str | None = None
     chunk: str | None = None
+    chunk_dims: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
