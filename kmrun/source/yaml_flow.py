@@ -1,0 +1,80 @@
+"""Finding text that a comma has split: `{e: min(m, n)}` reads as two keys, `[f(a, b)]` as two items."""
+
+import re
+from collections.abc import Callable
+
+from kmrun.source.document import Node, Span
+
+Report = Callable[[Span, str, str | int], None]
+"""Called once for each split text, with its place, the text as it was meant, and its key or index."""
+
+_OPEN, _CLOSE = "([", ")]"
+_WORD = re.compile(r"[A-Za-z_][\w-]*")
+
+
+def join_items(items: list[Node], report: Report) -> list[Node]:
+    """Return the items of a flow sequence, those that a comma split put together again."""
+    result: list[Node] = []
+    index = 0
+    while index < len(items):
+        last = index
+        balance = _balance(items[index])
+        while balance > 0 and last + 1 < len(items) and _is_plain(items[last + 1]):
+            last += 1
+            balance += _balance(items[last])
+        if last > index and balance == 0:
+            result.append(_joined(items[index], items[last], report, len(result)))
+        else:
+            result.extend(items[index : last + 1])
+        index = last + 1
+    return result
+
+
+def join_entries(entries: list[tuple[Node, Node]], report: Report) -> list[tuple[Node, Node]]:
+    """Return the entries of a flow mapping, values that a comma split put together again.
+
+    What follows the comma was read as a key without a value, which is what tells it from a real key.
+    """
+    result: list[tuple[Node, Node]] = []
+    for key, value in entries:
+        previous = result[-1][1] if result else None
+        if previous is not None and _continues(previous, key, value):
+            text = previous.source.slice(_between(previous, key))
+            joined = Node(previous.source, _between(previous, key), text)
+            result[-1] = (result[-1][0], joined)
+        else:
+            result.append((key, value))
+    if len(result) != len(entries):
+        originals = {id(value) for _, value in entries}
+        for key, value in result:
+            if id(value) not in originals:
+                report(value.span, value.value, key.value)
+    return result
+
+
+def _continues(previous: Node, key: Node, value: Node) -> bool:
+    has_no_value = value.value is None and value.children is None and value.span.line == value.span.end_line
+    if not has_no_value or value.span.col != value.span.end_col or not _is_plain(previous):
+        return False
+    return _balance(previous) > 0 or not _WORD.fullmatch(str(key.value))
+
+
+def _is_plain(node: Node) -> bool:
+    return node.children is None and not node.style
+
+
+def _balance(node: Node) -> int:
+    if not _is_plain(node) or not isinstance(node.value, str):
+        return 0
+    return sum((char in _OPEN) - (char in _CLOSE) for char in node.value)
+
+
+def _between(first: Node, last: Node) -> Span:
+    return Span(first.span.line, first.span.col, last.span.end_line, last.span.end_col)
+
+
+def _joined(first: Node, last: Node, report: Report, index: int) -> Node:
+    span = _between(first, last)
+    text = first.source.slice(span)
+    report(span, text, index)
+    return Node(first.source, span, text)
