@@ -1,0 +1,96 @@
+"""The dtype words of a suite as torch dtypes, and what the comparison needs to know of each."""
+
+import torch
+
+from kmrun.measure.faults import SideFault
+
+_BY_NAME: dict[str, torch.dtype] = {
+    "fp64": torch.float64,
+    "fp32": torch.float32,
+    # TF32 is a way of multiplying fp32 numbers, not a storage format.
+    "tf32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "fp8_e4m3": torch.float8_e4m3fn,
+    "fp8_e4m3fn": torch.float8_e4m3fn,
+    "fp8_e4m3fnuz": torch.float8_e4m3fnuz,
+    "fp8_e5m2": torch.float8_e5m2,
+    "fp8_e5m2fnuz": torch.float8_e5m2fnuz,
+    "int64": torch.int64,
+    "int32": torch.int32,
+    "int16": torch.int16,
+    "int8": torch.int8,
+    "uint8": torch.uint8,
+    "bool": torch.bool,
+    "complex64": torch.complex64,
+    "complex128": torch.complex128,
+    "double": torch.float64,
+    "float": torch.float32,
+    "half": torch.float16,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "i16": torch.int16,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+}
+_SHORT = {dtype: name for name, dtype in reversed(_BY_NAME.items()) if name != "tf32"}
+_FNUZ = {torch.float8_e4m3fn: torch.float8_e4m3fnuz, torch.float8_e5m2: torch.float8_e5m2fnuz}
+
+FP8 = frozenset(dtype for name, dtype in _BY_NAME.items() if name.startswith("fp8"))
+
+
+def torch_dtype(name: str, device: torch.device | None = None) -> torch.dtype:
+    """Return the storage dtype that `name` (`bf16`, `bfloat16`, `torch.bfloat16`) stands for on `device`.
+
+    `fp8_e4m3` and `fp8_e5m2` become the fnuz formats on the AMD generations that know only those (gfx94x).
+
+    Raises:
+        SideFault: torch has no such dtype (`dtype_unknown`).
+    """
+    plain = name.removeprefix("torch.")
+    dtype = _BY_NAME.get(plain)
+    if dtype is None:
+        found = getattr(torch, plain, None)
+        if not isinstance(found, torch.dtype):
+            raise SideFault(
+                "dtype_unknown", f"dtype {name!r} is not known to this torch ({torch.__version__})"
+            )
+        dtype = found
+    if name in ("fp8_e4m3", "fp8_e5m2") and device is not None and _wants_fnuz(device):
+        return _FNUZ[dtype]
+    return dtype
+
+
+def _wants_fnuz(device: torch.device) -> bool:
+    if device.type != "cuda" or torch.version.hip is None:
+        return False
+    return str(torch.cuda.get_device_properties(device).gcnArchName).startswith("gfx94")
+
+
+def short_name(dtype: torch.dtype) -> str:
+    """Return kmrun's own word for a torch dtype: `bf16` for `torch.bfloat16`."""
+    return _SHORT.get(dtype, str(dtype).removeprefix("torch."))
+
+
+def epsilon(dtype: torch.dtype) -> float:
+    """Return the spacing of the numbers at 1.0; for complex numbers that of their parts."""
+    return float(torch.finfo(dtype).eps)
+
+
+def lower(dtype: torch.dtype) -> torch.dtype | None:
+    """Return the next coarser dtype that someone might secretly compute in; None below the 8-bit formats."""
+    return {
+        torch.float64: torch.float32,
+        torch.float32: torch.bfloat16,
+        torch.float16: torch.bfloat16,
+        torch.bfloat16: torch.float8_e4m3fn,
+    }.get(dtype)
+
+
+def wider(dtype: torch.dtype, compute: torch.dtype) -> torch.dtype:
+    """Return what a tensor of `dtype` becomes when a reference computes in `compute`: integers and bools stay."""
+    if dtype.is_complex:
+        return torch.complex128 if compute == torch.float64 else torch.complex64
+    if not dtype.is_floating_point:
+        return dtype
+    return compute if dtype.itemsize <= compute.itemsize else dtype

@@ -1,0 +1,57 @@
+"""What a side reports when user code, a suite or the machine lets it down: an exception that becomes a Finding."""
+
+import traceback
+from typing import Literal
+
+from kmrun.core.measurement import FaultKind, Finding
+
+Outcome = Literal["fail", "error", "inconclusive", "skipped"]
+
+TAIL_LINES = 12
+
+
+class SideFault(Exception):
+    """Something other than kmrun went wrong inside a side.
+
+    Attributes:
+        code: stable name of the reason.
+        sentence: what is wrong, for a person, one line.
+        fault: whose fault it is: `kernel`, `suite`, `environment`.
+        outcome: the verdict that it leads to by itself.
+        detail: supporting text, e.g. the tail of a traceback.
+    """
+
+    default_fault: FaultKind = "suite"
+    default_outcome: Outcome = "error"
+
+    def __init__(
+        self,
+        code: str,
+        sentence: str,
+        fault: FaultKind | None = None,
+        detail: str = "",
+        outcome: Outcome | None = None,
+    ) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+        self.fault: FaultKind = fault or self.default_fault
+        self.outcome: Outcome = outcome or self.default_outcome
+        self.detail = detail
+
+    def finding(self) -> Finding:
+        """Return this as the plain record that crosses to the supervisor."""
+        return Finding(self.code, self.sentence, self.fault, self.outcome, self.detail)
+
+
+def traceback_tail(error: BaseException, lines: int = TAIL_LINES) -> str:
+    """Return the last `lines` lines of the traceback of `error`: the part that names the user's own code."""
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return "\n".join(text.rstrip().splitlines()[-lines:])
+
+
+def one_line(error: BaseException) -> str:
+    """Return `ValueError: first line of the message`, at most 200 characters."""
+    message = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
+    return text if len(text) <= 200 else text[:197] + "..."

@@ -1,0 +1,260 @@
+"""The reference, evaluated twice: in high precision (what is right) and in the case's own dtype (what error is usual).
+
+`reference.chunk` names an axis along which the first is evaluated slice by slice, so that fp64 fits in memory.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from kmrun.core.case import Argument, Case
+from kmrun.measure import outputs
+from kmrun.measure.dtypes import torch_dtype, wider
+from kmrun.measure.faults import SideFault, one_line, traceback_tail
+from kmrun.measure.inputs import call_arguments_for
+
+Function = Callable[..., Any]
+
+MOST_SLICES = 64
+
+
+class ReferenceFault(SideFault):
+    """The reference raised (`reference_raised`), gave something unusable (`reference_output`) or cannot be sliced
+    along its chunk axis (`chunk_invalid`): the suite's fault."""
+
+
+def references(
+    case: Case,
+    fn: Function,
+    named_inputs: Mapping[str, Any],
+    grads: Mapping[str, torch.Tensor] | None = None,
+) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], list[str]]:
+    """Return (in high precision, in the case's own dtype, remarks) for the inputs of one seed.
+
+    The precision is `reference.compute`, fp64 when the suite does not say.
+
+    Raises:
+        ReferenceFault: see there; also when slices along `reference.chunk` disagree with the whole.
+    """
+    remarks: list[str] = []
+    compute = case.reference.compute if case.reference is not None else None
+    same = compute_reference(case, fn, named_inputs, None, grads)
+    high = compute_reference(case, fn, named_inputs, compute or "fp64", grads, remarks, like=same)
+    if case.reference is not None and case.reference.chunk is not None:
+        _slices_agree(case, high, same)
+    return high, same, remarks
+
+
+def compute_reference(
+    case: Case,
+    fn: Function,
+    named_inputs: Mapping[str, Any],
+    compute_dtype: str | torch.dtype | None,
+    grads: Mapping[str, torch.Tensor] | None = None,
+    remarks: list[str] | None = None,
+    like: Mapping[str, torch.Tensor] | None = None,
+) -> dict[str, torch.Tensor]:
+    """Evaluate the reference on copies of its inputs.
+
+    Args:
+        case: the case; its mode says whether outputs, gradients or both come back.
+        fn: the reference.
+        named_inputs: arguments as `inputs.build` made them; never written to.
+        compute_dtype: floating arguments are widened to it (integers and bools stay); None: as they are, unsliced.
+        grads: incoming gradients by output name, for the backward modes.
+        remarks: receives a sentence when an operation has no fp64 form and fp32 was taken.
+        like: outputs of the whole reference; tell shapes when the suite declares none.
+
+    Raises:
+        ReferenceFault: see there.
+    """
+    if compute_dtype is None:
+        return _evaluate(case, fn, _copies(case, named_inputs, None), grads)
+    compute = torch_dtype(compute_dtype) if isinstance(compute_dtype, str) else compute_dtype
+    try:
+        return _evaluate_sliced(case, fn, named_inputs, grads, compute, like)
+    except ReferenceFault as fault:
+        cause = str(fault.__cause__)
+        lacks = compute == torch.float64 and ("not implemented" in cause or "Double" in cause)
+        if not lacks or fault.code != "reference_raised":
+            raise
+        if remarks is not None:
+            remarks.append(f"the reference has no fp64 form ({cause.splitlines()[0]}): computed in fp32")
+        return _evaluate_sliced(case, fn, named_inputs, grads, torch.float32, like)
+
+
+def _copies(case: Case, named: Mapping[str, Any], compute: torch.dtype | None) -> dict[str, Any]:
+    """Return arguments that a reference may write to and differentiate, widened to `compute`."""
+    leaves = {argument.name for argument in case.arguments if argument.requires_grad}
+    copies: dict[str, Any] = {}
+    for name, value in named.items():
+        copied = _copy(value, compute, own=name in case.mutates or name in leaves)
+        if name in leaves and isinstance(copied, torch.Tensor):
+            copied.requires_grad_(case.mode != "forward")
+        copies[name] = copied
+    return copies
+
+
+def _copy(value: Any, compute: torch.dtype | None, own: bool) -> Any:
+    if isinstance(value, torch.Tensor):
+        plain = value.detach()
+        wide = plain if compute is None else plain.to(wider(plain.dtype, compute))
+        return wide.clone() if own and wide.data_ptr() == plain.data_ptr() else wide
+    if isinstance(value, list):
+        return [_copy(item, compute, own) for item in value]
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(_copy(item, compute, own) for item in value)
+    if isinstance(value, dict):
+        return {key: _copy(item, compute, own) for key, item in value.items()}
+    return value
+
+
+def _evaluate(
+    case: Case, fn: Function, named: Mapping[str, Any], grads: Mapping[str, torch.Tensor] | None
+) -> dict[str, torch.Tensor]:
+    if case.reference is None:
+        raise ReferenceFault("reference_raised", "the kernel has no reference")
+    implementation = case.reference.implementation
+    args, kwargs = call_arguments_for(case, implementation, named)
+    try:
+        with torch.set_grad_enabled(case.mode != "forward"):
+            result = fn(*args, **kwargs)
+            found = _named(case, result, named)
+            if case.mode == "forward":
+                return found
+            backward = _backward(case, found, named, grads or {})
+            return backward if case.mode == "backward" else found | backward
+    except outputs.OutputError as error:
+        sentence = f"the reference {implementation.target}: {error.sentence}"
+        raise ReferenceFault("reference_output", sentence) from error
+    except (KeyboardInterrupt, SideFault):
+        raise
+    except BaseException as error:
+        sentence = f"the reference {implementation.target} raised {one_line(error)}"
+        raise ReferenceFault("reference_raised", sentence, "suite", traceback_tail(error)) from error
+
+
+def _named(case: Case, result: Any, named: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """Name what a reference gave: mutated arguments when it returned nothing, else its tensors in order."""
+    mutated = {name: named[name] for name in case.mutates if isinstance(named.get(name), torch.Tensor)}
+    tensors = [] if result is None and mutated else outputs.flatten(result)
+    if case.outputs is None:
+        return mutated | dict(zip(outputs.output_names(len(tensors)), tensors, strict=True))
+    names = [output.name for output in case.outputs]
+    if tensors and len(tensors) < len(names):
+        names = [name for name in names if name not in mutated]
+    elif not tensors:
+        return {name: mutated[name] for name in names if name in mutated}
+    if len(tensors) != len(names):
+        raise outputs.OutputError("output_count", f"returned {len(tensors)} tensors for {len(names)} outputs")
+    kept = {name: tensor for name, tensor in mutated.items() if name in {o.name for o in case.outputs}}
+    found = kept | dict(zip(names, tensors, strict=True))
+    for output in case.outputs:
+        if tuple(found[output.name].shape) != tuple(output.shape) and case.reference is not None:
+            _refuse_shape(case, output.name, found[output.name])
+    return {output.name: found[output.name] for output in case.outputs}
+
+
+def _refuse_shape(case: Case, name: str, tensor: torch.Tensor) -> None:
+    declared = next(output.shape for output in case.outputs or () if output.name == name)
+    sliced = case.reference is not None and case.reference.chunk is not None
+    if not sliced:
+        sentence = f"{name} has shape {list(tensor.shape)}, declared {list(declared)}"
+        raise outputs.OutputError("output_shape", sentence)
+
+
+def _backward(
+    case: Case,
+    forward: Mapping[str, torch.Tensor],
+    named: Mapping[str, Any],
+    grads: Mapping[str, torch.Tensor],
+) -> dict[str, torch.Tensor]:
+    cast = {name: grad.to(forward[name].device, forward[name].dtype) for name, grad in grads.items()}
+    return {name: grad.detach() for name, grad in outputs.gradients(case, forward, named, cast).items()}
+
+
+def _chunk_dimension(argument: Argument, size: int, axis: str) -> int | None:
+    """Return the dimension of an argument that the chunk axis runs along: the first one of its size."""
+    dims = argument.options.get("dims_of_axes")
+    if isinstance(dims, Mapping):
+        return dims.get(axis)
+    if argument.shape is None or size not in argument.shape:
+        return None
+    return argument.shape.index(size)
+
+
+def _evaluate_sliced(
+    case: Case,
+    fn: Function,
+    named: Mapping[str, Any],
+    grads: Mapping[str, torch.Tensor] | None,
+    compute: torch.dtype,
+    like: Mapping[str, torch.Tensor] | None,
+) -> dict[str, torch.Tensor]:
+    axis = case.reference.chunk if case.reference is not None else None
+    size = case.axes.get(axis) if axis is not None else None
+    if axis is None or not isinstance(size, int) or size <= 1 or case.mode != "forward":
+        return _evaluate(case, fn, _copies(case, named, compute), grads)
+    dimensions = {
+        argument.name: dimension
+        for argument in case.arguments
+        if (dimension := _chunk_dimension(argument, size, axis)) is not None
+        and isinstance(named.get(argument.name), torch.Tensor)
+    }
+    if not dimensions:
+        raise ReferenceFault(
+            "chunk_invalid", f"reference.chunk: no argument has a dimension of {axis} = {size}"
+        )
+    step = -(-size // MOST_SLICES)
+    whole: dict[str, torch.Tensor] = {}
+    along: dict[str, int] = {}
+    for start in range(0, size, step):
+        length = min(step, size - start)
+        part = {
+            name: value.narrow(dimensions[name], start, length) if name in dimensions else value
+            for name, value in named.items()
+        }
+        for name, tensor in _evaluate(case, fn, _copies(case, part, compute), None).items():
+            if name not in whole:
+                along[name], whole[name] = _room_for(case, name, tensor, axis, size, length, like)
+            whole[name].narrow(along[name], start, length).copy_(tensor)
+    return whole
+
+
+def _room_for(
+    case: Case,
+    name: str,
+    piece: torch.Tensor,
+    axis: str,
+    size: int,
+    length: int,
+    like: Mapping[str, torch.Tensor] | None,
+) -> tuple[int, torch.Tensor]:
+    """Return the dimension along which slices of an output lie side by side, and a tensor for all of them."""
+    shape = list(piece.shape)
+    target = next((list(output.shape) for output in case.outputs or () if output.name == name), None)
+    if target is None and like is not None and name in like:
+        target = list(like[name].shape)
+    for dimension, extent in enumerate(shape):
+        grown = [*shape[:dimension], size, *shape[dimension + 1 :]]
+        if extent == length and (target is None or grown == target):
+            return dimension, piece.new_empty(grown)
+    sentence = f"reference.chunk: output {name} of a slice has shape {shape}: it does not grow along {axis}"
+    raise ReferenceFault("chunk_invalid", sentence)
+
+
+def _slices_agree(case: Case, high: Mapping[str, torch.Tensor], same: Mapping[str, torch.Tensor]) -> None:
+    """Refuse a chunk axis that the reference mixes: slices would then be another function than the whole."""
+    for name, whole in same.items():
+        if not whole.dtype.is_floating_point:
+            continue
+        left, right = high[name].nan_to_num(0, 0, 0), whole.nan_to_num(0, 0, 0)
+        norm = float(torch.linalg.vector_norm(left, dtype=torch.float64))
+        gap = float(torch.linalg.vector_norm(left - right, dtype=torch.float64))
+        if gap > 0.2 * norm and norm > 0:
+            axis = case.reference.chunk if case.reference is not None else ""
+            sentence = f"reference.chunk: {axis}: output {name} in slices is not what it is as a whole"
+            raise ReferenceFault(
+                "chunk_invalid", sentence + f" (off by {gap / norm:.1g}); choose another axis"
+            )
