@@ -1,11 +1,11 @@
 import math
 
 import pytest
-from support.cases import CEILINGS, CPU, GPU, clause, make_case, make_found, make_rival
 
 from kmrun.core.clause import bound_for, count_sampled, judge_clause
 from kmrun.core.measurement import Ceilings
 from kmrun.core.score import Roofs, score
+from support.cases import CEILINGS, CPU, GPU, clause, make_case, make_found, make_rival
 
 H100 = Roofs(bandwidth=3.35e12, compute=66.9e12, compute_max=72e12, vector_fp32=66.9e12, card="h100-sxm")
 

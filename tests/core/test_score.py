@@ -1,11 +1,11 @@
 import math
 
 import pytest
-from support.cases import CEILINGS, CPU, GPU, make_case, make_found, make_rival
 
 from kmrun.core.case import Argument, Output, Peak
 from kmrun.core.measurement import Bandwidth, Ceilings
 from kmrun.core.score import Roofs, score, written_bytes
+from support.cases import CEILINGS, CPU, GPU, make_case, make_found, make_rival
 
 H100 = Roofs(bandwidth=3.35e12, compute=66.9e12, compute_max=72e12, vector_fp32=66.9e12, card="h100-sxm")
 

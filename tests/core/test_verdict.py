@@ -1,12 +1,12 @@
 from itertools import permutations
 
 import pytest
-from support.cases import CEILINGS, CPU, clause, make_case, make_found
 
 from kmrun.core.case import Check
 from kmrun.core.measurement import Finding, OutputCheck
 from kmrun.core.score import Roofs, score
 from kmrun.core.verdict import Judgement, exit_code, judge, verdict_of, worst_check
+from support.cases import CEILINGS, CPU, clause, make_case, make_found
 
 WRONG = Finding("wrong-result", "o differs", "kernel", "fail")
 RAISED = Finding("raised", "ValueError: no", "kernel", "error")

@@ -13,7 +13,11 @@ CEILINGS = Ceilings(
         Bandwidth("copy", 1 << 30, 15e9),
         Bandwidth("triad", 1 << 30, 16e9),
     ),
-    matmuls=(MatmulRate("fp32", 1024, 200e9), MatmulRate("bf16", 1024, 100e9), MatmulRate("fp64", 1024, 90e9)),
+    matmuls=(
+        MatmulRate("fp32", 1024, 200e9),
+        MatmulRate("bf16", 1024, 100e9),
+        MatmulRate("fp64", 1024, 90e9),
+    ),
     cache_bandwidths=(Bandwidth("read", 1 << 18, 100e9), Bandwidth("read", 1 << 22, 60e9)),
     wall_ns=3e8,
 )

@@ -1,0 +1,190 @@
+"""The result document, version 1, as a schema: what `--json` prints and `--save` writes.
+
+Key by key the document of `core/result.py`; a test holds the two to each other. Times are in the unit of the
+key, fractions are of 1, bytes are bytes.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from kmrun.schema.base import Document, Many
+
+Verdict = Literal["pass", "fail", "error", "inconclusive", "skipped"]
+Fault = Literal["kernel", "suite", "environment", "undecided"]
+NotNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Reason(Document):
+    """Why a verdict is not `pass`."""
+
+    code: str = Field(description="Stable code, for scripts.")
+    sentence: str = Field(description="What happened, for people.")
+    fault: Fault = Field(description="Whose fault it is; it decides the exit status.")
+    outcome: Literal["fail", "error", "inconclusive", "skipped"]
+    detail: str | None = Field(description="Supporting text: a traceback, or what user code printed.")
+
+
+class Clause(Document):
+    """One promise and what became of it; `correct` is one of every kernel with a reference."""
+
+    kind: str
+    bound: float | None = Field(description="The suite's own number, as it applies on this device.")
+    value: float | None
+    low: float | None = Field(description="One-sided lower bound at the run's `error_rate`.")
+    high: float | None = Field(description="One-sided upper bound at the run's `error_rate`.")
+    verdict: Literal["pass", "fail", "inconclusive", "not judged"]
+    reason: str
+    file: str | None
+    line: int | None
+
+
+class Check(Document):
+    """The worst comparison of one output over all checked calls."""
+
+    output: str
+    metric: str
+    ok: bool
+    error: float | None = Field(description="In the metric's own unit; null when it is no number.")
+    allowed: float | None
+    worst_index: Many[int] | None
+    got: float | None
+    want: float | None
+    seed: int | None
+
+
+class Versus(Document):
+    """A rival that was timed beside the kernel."""
+
+    role: Literal["reference", "versus"]
+    median_ms: NotNegative
+    speedup: NotNegative = Field(description="The rival's time over the kernel's.")
+    low: float | None
+    high: float | None
+    alternated: bool = Field(description="False: the two were not timed in the same moments.")
+    pairs_ms: Many[Many[float]] = Field(description="Kernel and rival time of each block.")
+
+
+class Case(Document):
+    """One case."""
+
+    id: str
+    kernel: str
+    axes: dict[str, Any]
+    tags: Many[str]
+    file: str | None
+    line: int | None
+    verdict: Verdict
+    reasons: Many[Reason]
+    clauses: Many[Clause]
+    warnings: Many[str] = Field(description="What breaks nothing but should be known.")
+    labels: Many[str] = Field(description="Remarks on how the figures came about: `in cache`, `hot`.")
+    median_ms: NotNegative | None
+    ci_low_ms: NotNegative | None = Field(description="99 % interval of the median.")
+    ci_high_ms: NotNegative | None
+    q1_ms: NotNegative | None
+    q3_ms: NotNegative | None
+    min_ms: NotNegative | None
+    samples_ms: Many[float] = Field(description="Time per call of every sample, in time order.")
+    hot_samples_ms: Many[float]
+    batch: Count | None = Field(description="Calls in one sample.")
+    first_call_ms: NotNegative | None
+    host_us: NotNegative | None = Field(description="Submit time on the host.")
+    event_us: NotNegative | None = Field(description="Spread of an empty timed call.")
+    handoff_us: NotNegative | None
+    bytes: Count | None = Field(description="Compulsory traffic of one call.")
+    flops: NotNegative | None
+    gb_per_s: NotNegative | None
+    tflop_per_s: NotNegative | None
+    intensity: NotNegative | None = Field(description="flop per byte.")
+    bound: Literal["mem", "comp"] | None
+    roof_fraction: NotNegative | None
+    roof_max_fraction: NotNegative | None
+    ceiling_fraction: NotNegative | None
+    peak_bw_fraction: NotNegative | None
+    fp32_fraction: NotNegative | None
+    speedup: NotNegative | None
+    speedup_against: str | None
+    correct: bool | None
+    max_error: float | None
+    allowed_error: float | None
+    checks: Many[Check]
+    seeds: Many[int]
+    rechecked_fraction: NotNegative | None
+    peak_memory_bytes: Count | None
+    isolation: Literal["paired", "serial", "inline"] | None
+    exchange: Literal["shm", "ipc", "host", "none"] | None
+    l2: Literal["cold", "hot"] | None
+    clock: Literal["sustained", "boost", "locked"] | None
+    time_verified: bool | None
+    threads: int | None
+    wall_s: NotNegative | None
+    versus: dict[str, Versus]
+
+
+class Suite(Document):
+    """Which suite ran."""
+
+    name: str
+    file: str | None
+    digest: str | None = Field(description="SHA-256 of the file's bytes, in hex.")
+
+
+class Device(Document):
+    """What ran it."""
+
+    kind: Literal["cpu", "cuda", "rocm"]
+    index: int
+    name: str
+    card: str | None = Field(description="Id in the card database; null for a CPU or an unknown card.")
+    memory_bytes: int
+    compute_capability: str | None
+    max_clock_hz: float | None
+    sm_count: int | None
+    cache_bytes: int | None
+    uuid: str | None
+    cores: int | None
+    threads: int | None
+
+
+class Bandwidth(Document):
+    """A measured bandwidth of one working-set size."""
+
+    kind: str
+    bytes: int
+    gb_per_s: NotNegative
+
+
+class Matmul(Document):
+    """A measured matmul rate."""
+
+    dtype: str
+    n: int
+    tflop_per_s: NotNegative
+
+
+class Ceilings(Document):
+    """What the machine delivered during this run."""
+
+    bandwidths: Many[Bandwidth]
+    matmuls: Many[Matmul]
+    cache_bandwidths: Many[Bandwidth]
+    wall_s: NotNegative
+
+
+class Result(Document):
+    """kmrun result document, version 1."""
+
+    kmrun_result: Literal[1] = Field(description="Major version of the format.")
+    complete: bool = Field(description="False: the run was interrupted, or is still going on.")
+    suite: Suite
+    started: str = Field(description="UTC, ISO 8601.")
+    wall_s: NotNegative
+    command: Many[str]
+    seed: int | None = Field(description="Replays the inputs with `--seed`.")
+    error_rate: float = Field(description="One-sided error rate of one clause, corrected over the suite.")
+    device: Device
+    environment: dict[str, Any]
+    ceilings: Ceilings
+    cases: Many[Case]

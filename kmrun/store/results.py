@@ -1,0 +1,126 @@
+"""Result documents on disk: written whole or not at all, read only when this kmrun understands them."""
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kmrun.core.plain import from_plain, to_plain
+from kmrun.core.result import VERSION, Result
+from kmrun.errors import InvalidInput, UsageError
+from kmrun.schema import result as schema
+
+_NUMBERS = re.compile(r"\[\n\s+([-+.\deE]+(?:,\s+[-+.\deE]+)*)\n\s+\]")
+
+
+class ResultFile:
+    """A `--save` target: found writable before anything is measured, replaced as a whole after every case."""
+
+    def __init__(self, path: Path, several: bool = False) -> None:
+        """Prepare to write `path`; `several` says that it will hold an array of documents.
+
+        Raises:
+            UsageError: the file cannot be written there.
+        """
+        self.path = path.resolve()
+        self.several = several
+        self._probe(path)
+
+    def write(self, results: Sequence[Result]) -> None:
+        """Replace the file's content; a reader sees the old document or the new one, never a part.
+
+        Raises:
+            UsageError: the file can no longer be written.
+        """
+        text = render(results, several=self.several)
+        try:
+            handle, temporary = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        except OSError as error:
+            raise self._refusal(self.path, error) from error
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(temporary).chmod(self._mode())
+            Path(temporary).replace(self.path)
+        except OSError as error:
+            raise self._refusal(self.path, error) from error
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                Path(temporary).unlink()
+
+    def _probe(self, shown: Path) -> None:
+        if self.path.is_dir():
+            raise UsageError(f"--save {shown}: is a directory", "name a file in it")
+        if self.path.exists() and not self.path.is_file():
+            raise UsageError(f"--save {shown}: is no regular file")
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise UsageError(f"--save {shown}: the file is read-only")
+        try:
+            handle, temporary = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        except OSError as error:
+            raise self._refusal(shown, error) from error
+        os.close(handle)
+        Path(temporary).unlink()
+
+    def _mode(self) -> int:
+        if self.path.exists():
+            return self.path.stat().st_mode & 0o777
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+    @staticmethod
+    def _refusal(shown: Path, error: OSError) -> UsageError:
+        return UsageError(f"--save {shown}: cannot be written: {(error.strerror or str(error)).lower()}")
+
+
+def render(results: Sequence[Result], *, several: bool = False) -> str:
+    """Return the JSON text: one document, or an array of them; lists of numbers stand on one line."""
+    documents = [to_plain(result) for result in results]
+    text = json.dumps(documents if several else documents[0], indent=2, ensure_ascii=False, allow_nan=False)
+    return _NUMBERS.sub(lambda match: "[" + " ".join(match[1].split()) + "]", text) + "\n"
+
+
+def read(path: Path) -> list[Result]:
+    """Return the documents of a file, one or several.
+
+    Raises:
+        InvalidInput: the file cannot be read, is no result document, or was written by a newer kmrun.
+    """
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    except ValueError as error:
+        raise InvalidInput(f"{path}: not JSON: {error}", "a result file is what --save writes") from error
+    documents = plain if isinstance(plain, list) else [plain]
+    return [parse(document, str(path)) for document in documents]
+
+
+def parse(plain: Any, name: str) -> Result:
+    """Return the document that plain JSON values are.
+
+    Raises:
+        InvalidInput: it is no result document, or one of a newer format.
+    """
+    version = plain.get("kmrun_result") if isinstance(plain, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise InvalidInput(f"{name}: no result document", "a result file is what --save writes")
+    if version > VERSION:
+        hint = "a newer kmrun wrote it: upgrade this one"
+        raise InvalidInput(f"{name}: result format {version}, this kmrun reads {VERSION}", hint)
+    try:
+        schema.Result.model_validate(plain)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"{name}: damaged result document: {where}: {first['msg'].lower()}") from error
+    return from_plain(Result, plain)
