@@ -1,7 +1,7 @@
 """The `init` builders: each fills a tensor that exists already, in place, from a generator of its own.
 
-Filling instead of creating is what lets content be refreshed under the same pointers. Low-precision dtypes are
-drawn in fp32 and rounded once, as a user would.
+Filling instead of creating is what lets content be refreshed under the same pointers. Low-precision dtypes
+are drawn in fp32 and rounded once, as a user would.
 """
 
 import math
@@ -20,7 +20,7 @@ POISON_BYTE = 0xFF
 
 
 class InputError(SideFault):
-    """An argument cannot be built (codes `input_invalid`, `init_unbuilt`, `input_raised`); the suite's fault."""
+    """An argument cannot be built (`input_invalid`, `init_unbuilt`, `input_raised`): the suite's fault."""
 
 
 def poison(tensor: torch.Tensor) -> None:
@@ -50,7 +50,7 @@ def _via_fp32(tensor: torch.Tensor, fill: Callable[[torch.Tensor], Any]) -> None
 
 
 def randn(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """Normal values."""
+    """Fill with normal values."""
     mean, std = float(options.get("mean", 0.0)), float(options.get("std", 1.0))
     if std < 0:
         raise InputError("input_invalid", f"init: randn needs std >= 0, not {std}")
@@ -61,7 +61,7 @@ def randn(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str
 
 
 def uniform(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """Uniform values in [low, high); rounding to a narrow dtype may reach high."""
+    """Fill with uniform values in [low, high); rounding to a narrow dtype may reach high."""
     low, high = float(options.get("low", 0.0)), float(options.get("high", 1.0))
     if not low <= high:
         raise InputError("input_invalid", f"init: uniform needs low <= high, not {low} and {high}")
@@ -69,7 +69,7 @@ def uniform(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[s
 
 
 def randint(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """Uniform integers in [low, high)."""
+    """Fill with uniform integers in [low, high)."""
     low, high = int(options.get("low", 0)), int(options["high"])
     if not low < high:
         raise InputError("input_invalid", f"init: randint needs low < high, not {low} and {high}")
@@ -78,7 +78,7 @@ def randint(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[s
 
 
 def bernoulli(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """True (or 1) with probability p."""
+    """Fill with True (or 1) with probability p."""
     p = float(options.get("p", 0.5))
     if not 0.0 <= p <= 1.0:
         raise InputError("input_invalid", f"init: bernoulli needs 0 <= p <= 1, not {p}")
@@ -87,7 +87,7 @@ def bernoulli(tensor: torch.Tensor, generator: torch.Generator, options: Mapping
 
 
 def arange(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """start, start + step, ... in row-major order."""
+    """Fill with start, start + step, ... in row-major order."""
     start, step = options.get("start", 0), options.get("step", 1)
     count = torch.arange(tensor.numel(), device=tensor.device)
     exact = isinstance(start, int) and isinstance(step, int)
@@ -96,33 +96,33 @@ def arange(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[st
 
 
 def permutation(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """A random permutation of 0 .. n-1 along the last dimension."""
+    """Fill with a random permutation of 0 .. n-1 along the last dimension."""
     keys = torch.empty(tensor.shape, dtype=torch.float64, device=tensor.device)
     tensor.copy_(keys.uniform_(generator=generator).argsort(dim=-1))
 
 
 def zeros(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """All 0."""
+    """Fill with 0."""
     tensor.zero_()
 
 
 def ones(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """All 1."""
+    """Fill with 1."""
     tensor.fill_(1)
 
 
 def empty(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """Poisoned: nobody may rely on what scratch space holds."""
+    """Poison: nobody may rely on what scratch space holds."""
     poison(tensor)
 
 
 def full(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """All `value`."""
+    """Fill with `value`."""
     tensor.fill_(options["value"])
 
 
 def values(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """These very values, repeated in row-major order."""
+    """Fill with these very values, repeated in row-major order."""
     given = options["values"]
     exact = all(isinstance(value, int) for value in given)
     row = torch.tensor(list(given), dtype=torch.int64 if exact else torch.float64, device=tensor.device)
@@ -131,7 +131,7 @@ def values(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[st
 
 
 def cauchy(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """Heavy tails: outliers as in real activations, clamped to what fp16 can hold."""
+    """Fill with heavy tails: outliers as in real activations, clamped to what fp16 can hold."""
     median, scale = float(options.get("median", 0.0)), float(options.get("scale", 1.0))
     if scale <= 0:
         raise InputError("input_invalid", f"init: cauchy needs scale > 0, not {scale}")
@@ -139,7 +139,7 @@ def cauchy(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[st
 
 
 def hot_value(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """Normal values (integers: uniform in 0..2|value|) of which a share `p` is replaced by `value`."""
+    """Fill with normal values (integers: uniform in 0..2|value|), a share `p` of them replaced by `value`."""
     value, p = options["value"], float(options.get("p", 0.5))
     if not 0.0 <= p <= 1.0:
         raise InputError("input_invalid", f"init: hot_value needs 0 <= p <= 1, not {p}")
@@ -157,7 +157,7 @@ def hot_value(tensor: torch.Tensor, generator: torch.Generator, options: Mapping
 
 
 def sorted_values(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """Uniform values in [low, high), ascending (or descending) along the last dimension."""
+    """Fill with uniform values in [low, high), ascending (or descending) along the last dimension."""
     low, high = float(options.get("low", 0.0)), float(options.get("high", 1.0))
     draft = torch.empty(tensor.shape, dtype=torch.float64, device=tensor.device)
     draft.uniform_(low, high, generator=generator)
@@ -165,7 +165,7 @@ def sorted_values(tensor: torch.Tensor, generator: torch.Generator, options: Map
 
 
 def spd(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """Symmetric positive definite matrices, eigenvalues from 1 to `condition` in even log steps."""
+    """Fill with symmetric positive definite matrices, eigenvalues from 1 to `condition` in even log steps."""
     if tensor.dim() < 2 or tensor.shape[-1] != tensor.shape[-2]:
         raise InputError("input_invalid", f"init: spd needs square matrices, not shape {tuple(tensor.shape)}")
     condition = float(options.get("condition", 100.0))
@@ -181,7 +181,7 @@ def spd(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, 
 
 
 def causal_mask(tensor: torch.Tensor, generator: torch.Generator, options: Mapping[str, Any]) -> None:
-    """Lower triangle: True (bool) or 1 (integers), or 0 with -inf above it (floating dtypes)."""
+    """Fill the lower triangle: True (bool) or 1 (integers), or 0 with -inf above it (floating dtypes)."""
     if tensor.dim() < 2:
         raise InputError(
             "input_invalid", f"init: causal_mask needs a matrix, not shape {tuple(tensor.shape)}"

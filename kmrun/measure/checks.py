@@ -11,11 +11,19 @@ from kmrun.measure import metrics
 from kmrun.measure.dtypes import epsilon, torch_dtype
 from kmrun.measure.faults import SideFault, one_line, traceback_tail
 from kmrun.measure.metrics import Verdict
-from kmrun.measure.references import compute_reference, references
+from kmrun.measure.references import compute_reference, own_reference, references
 from kmrun.measure.slabs import Pair
 from kmrun.measure.target import resolve
 
-__all__ = ["CheckError", "check_for", "compare", "compute_reference", "references", "sentence"]
+__all__ = [
+    "CheckError",
+    "check_for",
+    "compare",
+    "compute_reference",
+    "own_reference",
+    "references",
+    "sentence",
+]
 
 TF32_EPSILON = 2.0**-10
 

@@ -88,7 +88,7 @@ def lower(dtype: torch.dtype) -> torch.dtype | None:
 
 
 def wider(dtype: torch.dtype, compute: torch.dtype) -> torch.dtype:
-    """Return what a tensor of `dtype` becomes when a reference computes in `compute`: integers and bools stay."""
+    """Return what `dtype` becomes when a reference computes in `compute`: integers and bools stay."""
     if dtype.is_complex:
         return torch.complex128 if compute == torch.float64 else torch.complex64
     if not dtype.is_floating_point:

@@ -1,4 +1,4 @@
-"""What a side reports when user code, a suite or the machine lets it down: an exception that becomes a Finding."""
+"""What a side reports when user code, a suite or the machine lets it down: it becomes a Finding."""
 
 import traceback
 from typing import Literal

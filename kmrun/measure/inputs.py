@@ -1,7 +1,7 @@
 """The arguments of a case as real tensors: drawn fresh from a seed, refreshed in place, arranged for a call.
 
-Every argument has a generator of its own, seeded from (seed, name): another argument, or another order, changes
-nothing in the rest, and torch's global generators are never touched.
+Every argument has a generator of its own, seeded from (seed, name): another argument, or another order,
+changes nothing in the rest, and torch's global generators are never touched.
 """
 
 import hashlib
@@ -62,8 +62,8 @@ def build(case: Case, seed: int, device: torch.device) -> dict[str, Any]:
 def fill(existing: dict[str, Any], case: Case, seed: int) -> None:
     """Write the contents of another seed into the very storage of `existing`: pointers stay as they are.
 
-    Afterwards `existing` equals `build(case, seed, ...)`. Results of `init: call` are made again and copied over;
-    those that hold no tensors are replaced. After a refresh, a recorded forward pass is void: run it again.
+    Afterwards `existing` equals `build(case, seed, ...)`. Results of `init: call` are made again and copied
+    over; those that hold no tensors are replaced. A forward pass recorded before is void: run it again.
 
     Raises:
         InputError: a `call` target returned something of another form than before.
@@ -82,7 +82,7 @@ def fill(existing: dict[str, Any], case: Case, seed: int) -> None:
 
 
 def draw_grads(case: Case, forward: Mapping[str, torch.Tensor], seed: int) -> dict[str, torch.Tensor]:
-    """Draw the incoming gradient of each floating forward output, with its shape, dtype and device (`grad:` of a kernel)."""
+    """Draw the incoming gradient (`grad:` of a kernel) of each floating output: its shape, dtype, device."""
     grads: dict[str, torch.Tensor] = {}
     for name, output in forward.items():
         if not (output.dtype.is_floating_point or output.dtype.is_complex):
@@ -118,7 +118,8 @@ def call_arguments_for(
     """Return (args, kwargs) for the reference, a versus entry or the kernel itself.
 
     `implementation.args`, where given, names what is taken, in that order; keyword arguments among them stay
-    keywords. The reference returns its outputs: it gets no caller-allocated buffers unless its `args` name them.
+    keywords. The reference returns its outputs: it gets no caller-allocated buffers unless its `args` name
+    them.
     """
     is_reference = case.reference is not None and implementation == case.reference.implementation
     if implementation.args is None:
@@ -168,7 +169,7 @@ def _build_one(
 
 
 def _as_passed(value: Any, named: Mapping[str, Any]) -> Any:
-    """A list in the document is a tuple in the call (it crossed a process boundary as JSON)."""
+    """Return a list of the document as a tuple (it crossed a process boundary as JSON)."""
     return tuple(_as_passed(item, named) for item in value) if isinstance(value, list | tuple) else value
 
 
@@ -215,7 +216,8 @@ def _fill_one(tensor: torch.Tensor, argument: Argument, seed: int) -> None:
         except (RuntimeError, TypeError, ValueError, KeyError) as error:
             raise InputError(
                 "input_invalid",
-                f"{argument.name}: init: {argument.init} cannot fill {list(tensor.shape)} {tensor.dtype}: {one_line(error)}",
+                f"{argument.name}: init: {argument.init} cannot fill {list(tensor.shape)} {tensor.dtype}: "
+                + one_line(error),
             ) from error
 
 

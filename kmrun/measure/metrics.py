@@ -12,7 +12,7 @@ from kmrun.measure.slabs import BLOCK, Pair, Slab
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a metric found. `place` is a flat element index; `error` and `allowed` are in the metric's own unit."""
+    """What a metric found. `place` is a flat index; `error` and `allowed` are in the metric's own unit."""
 
     ok: bool
     error: float | None
@@ -36,7 +36,7 @@ WHOLE_CAP, BLOCK_CAP, ELEMENT_CAP = 0.25, 0.5, 0.5
 """8-bit formats have an eps of 1/8 or 1/4: without caps, 32 eps would let a missing block pass."""
 
 FEW = 64
-"""With fewer elements than this, the one error of the reference says little about the error it usually has."""
+"""With fewer elements than this, the one error of the reference says little about its usual one."""
 FEW_EPS = 64.0
 FEW_CAP = 2.0**-10
 FLOOR = 1e-2
@@ -61,9 +61,9 @@ def auto(pair: Pair, eps: float) -> Verdict:
 
     With `R` the error of the reference in the case's own dtype, all relative to the norm of the reference:
     the whole may err by max(10 R, 4 eps), a block by max(30 R, 32 eps) with `R` of the block or of the whole
-    (the larger), an element by max(60 R, 64 eps, 10 times the worst element of the reference) of the larger of
-    itself and its block's root mean square. Rounding errors grow with norms, not with single elements: that is why a
-    result near 0 among large ones is no fault.
+    (the larger), an element by max(60 R, 64 eps, 10 times the worst element of the reference) of the larger
+    of itself and its block's root mean square. Rounding errors grow with norms, not with single elements:
+    that is why a result near 0 among large ones is no fault.
     """
     if (refusal := not_finite(pair)) is not None:
         return refusal

@@ -42,8 +42,8 @@ def flatten(result: Any) -> list[torch.Tensor]:
     """Return the tensors of a result in order.
 
     Args:
-        result: a tensor; anything with `__dlpack__`, `__cuda_array_interface__` or `__array_interface__`; or a
-            tuple (also a named one), list or dict of such.
+        result: a tensor; anything with `__dlpack__`, `__cuda_array_interface__` or `__array_interface__`; or
+            a tuple (also a named one), list or dict of such.
 
     Raises:
         OutputError: None, no tensor, a tensor subclass (it may compute later than it is timed), or a tensor
@@ -292,8 +292,8 @@ _HASH_WORDS = 1 << 18
 def hash_bytes(tensor: torch.Tensor) -> int:
     """Return a 64-bit hash of the raw storage behind a tensor (all of it, also what the view leaves out).
 
-    A position-weighted sum of 8-byte words modulo 2**64, computed where the tensor lives: it tells an accidental or
-    careless write, within one process, at memory speed. It is no cryptographic hash.
+    A position-weighted sum of 8-byte words modulo 2**64, computed where the tensor lives: it tells an accidental
+    or careless write at memory speed. It is no cryptographic hash.
     """
     storage = tensor.detach().untyped_storage()
     raw = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)

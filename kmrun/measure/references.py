@@ -1,6 +1,6 @@
-"""The reference, evaluated twice: in high precision (what is right) and in the case's own dtype (what error is usual).
+"""The reference, twice: in high precision (what is right) and in the case's own dtype (what error is usual).
 
-`reference.chunk` names an axis along which the first is evaluated slice by slice, so that fp64 fits in memory.
+`reference.chunk` names an axis along which the first is evaluated slice by slice, so that fp64 fits.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,8 +20,10 @@ MOST_SLICES = 64
 
 
 class ReferenceFault(SideFault):
-    """The reference raised (`reference_raised`), gave something unusable (`reference_output`) or cannot be sliced
-    along its chunk axis (`chunk_invalid`): the suite's fault."""
+    """The reference failed: the suite's fault.
+
+    Codes: `reference_raised`, `reference_output` (unusable), `chunk_invalid` (it cannot be sliced so).
+    """
 
 
 def references(
@@ -39,8 +41,8 @@ def references(
     """
     remarks: list[str] = []
     compute = case.reference.compute if case.reference is not None else None
-    same = compute_reference(case, fn, named_inputs, None, grads)
-    high = compute_reference(case, fn, named_inputs, compute or "fp64", grads, remarks, like=same)
+    same = own_reference(case, fn, named_inputs, grads)
+    high = compute_reference(case, fn, named_inputs, compute, grads, remarks, like=same)
     if case.reference is not None and case.reference.chunk is not None:
         _slices_agree(case, high, same)
     return high, same, remarks
@@ -58,10 +60,10 @@ def compute_reference(
     """Evaluate the reference on copies of its inputs.
 
     Args:
-        case: the case; its mode says whether outputs, gradients or both come back.
+        case: the case; in the backward modes gradients come back, by `grad_<argument>`.
         fn: the reference.
         named_inputs: arguments as `inputs.build` made them; never written to.
-        compute_dtype: floating arguments are widened to it (integers and bools stay); None: as they are, unsliced.
+        compute_dtype: floating arguments are widened to it (integers and bools stay); None is fp64.
         grads: incoming gradients by output name, for the backward modes.
         remarks: receives a sentence when an operation has no fp64 form and fp32 was taken.
         like: outputs of the whole reference; tell shapes when the suite declares none.
@@ -69,9 +71,9 @@ def compute_reference(
     Raises:
         ReferenceFault: see there.
     """
-    if compute_dtype is None:
-        return _evaluate(case, fn, _copies(case, named_inputs, None), grads)
-    compute = torch_dtype(compute_dtype) if isinstance(compute_dtype, str) else compute_dtype
+    compute = (
+        compute_dtype if isinstance(compute_dtype, torch.dtype) else torch_dtype(compute_dtype or "fp64")
+    )
     try:
         return _evaluate_sliced(case, fn, named_inputs, grads, compute, like)
     except ReferenceFault as fault:
@@ -82,6 +84,22 @@ def compute_reference(
         if remarks is not None:
             remarks.append(f"the reference has no fp64 form ({cause.splitlines()[0]}): computed in fp32")
         return _evaluate_sliced(case, fn, named_inputs, grads, torch.float32, like)
+
+
+def own_reference(
+    case: Case,
+    fn: Function,
+    named_inputs: Mapping[str, Any],
+    grads: Mapping[str, torch.Tensor] | None = None,
+) -> dict[str, torch.Tensor]:
+    """Evaluate the reference on copies of its inputs, in the case's own dtype, in one piece.
+
+    The reference hands its outputs back, also those that the kernel writes into buffers of the caller.
+
+    Raises:
+        ReferenceFault: see there.
+    """
+    return _evaluate(case, fn, _copies(case, named_inputs, None), grads)
 
 
 def _copies(case: Case, named: Mapping[str, Any], compute: torch.dtype | None) -> dict[str, Any]:
@@ -123,8 +141,7 @@ def _evaluate(
             found = _named(case, result, named)
             if case.mode == "forward":
                 return found
-            backward = _backward(case, found, named, grads or {})
-            return backward if case.mode == "backward" else found | backward
+            return _backward(case, found, named, grads or {})
     except outputs.OutputError as error:
         sentence = f"the reference {implementation.target}: {error.sentence}"
         raise ReferenceFault("reference_output", sentence) from error

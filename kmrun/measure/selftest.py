@@ -1,7 +1,7 @@
-"""Would the tolerance notice? Mutants of the reference that a lazy kernel could return must fail the comparison."""
+"""Would the tolerance notice? Mutants of the reference that a lazy kernel could return must fail."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 
@@ -13,8 +13,8 @@ UNJUDGED = frozenset({"none", "property", "statistical"})
 """Metrics that do not compare element with element: mutants say nothing about them."""
 
 MATERIAL = 0.1
-"""A mutant nearer to the reference than this share of its norm is hardly wrong: outputs that are really constant,
-really zero, or alike in all rows accuse nobody."""
+"""A mutant nearer to the reference than this share of its norm is hardly wrong: outputs that are really
+constant, really zero, or alike in all rows accuse nobody."""
 
 MATERIAL_8_BIT = 0.3
 
@@ -79,11 +79,15 @@ def _mutants(want: torch.Tensor, dtype: torch.dtype) -> Iterator[tuple[str, torc
 def _without_tile(rows: torch.Tensor) -> torch.Tensor:
     """Return a copy whose largest tile, an eighth of the rows by an eighth of the columns, is 0."""
     height, width = (max(1, -(-size // 8)) for size in rows.shape)
-    strength: Callable[[torch.Tensor], float] = lambda tile: float(tile.abs().nan_to_num(0, 0, 0).sum())  # noqa: E731
     corners = [
         (top, left) for top in range(0, rows.shape[0], height) for left in range(0, rows.shape[1], width)
     ]
-    top, left = max(corners, key=lambda at: strength(rows[at[0] : at[0] + height, at[1] : at[1] + width]))
+
+    def strength(corner: tuple[int, int]) -> float:
+        tile = rows[corner[0] : corner[0] + height, corner[1] : corner[1] + width]
+        return float(tile.abs().nan_to_num(0, 0, 0).sum())
+
+    top, left = max(corners, key=strength)
     mutant = rows.clone()
     mutant[top : top + height, left : left + width] = 0
     return mutant

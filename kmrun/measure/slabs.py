@@ -1,4 +1,4 @@
-"""An output beside its reference, flattened, in fp64, a bounded piece at a time, with non-finite places settled."""
+"""An output beside its reference: flat, in fp64, a bounded piece at a time, non-finite places settled."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ def _alike(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 def _excused(
     got: torch.Tensor, want: torch.Tensor, same: torch.Tensor | None, dtype: torch.dtype
 ) -> torch.Tensor:
-    """Return where a non-finite place is right: as in the reference, in the reference's own dtype, or by overflow."""
+    """Return where a non-finite place is right: as in one of the references, or by overflow."""
     right = _alike(got, want)
     if dtype.is_floating_point:
         right |= ~got.isfinite() & _alike(got, want.to(dtype).to(torch.float64))

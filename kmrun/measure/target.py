@@ -1,7 +1,7 @@
 """From `module:attr` or `file.py:attr` in a suite to the callable itself, with every way to fail told apart.
 
 A file target becomes a module of a package made for its folder, under a name that is stable between runs and
-registered in `sys.modules`: pickling, dataclasses, `inspect.getsource` (Triton) and `from .sibling import x` work.
+registered in `sys.modules`: pickling, dataclasses, `inspect.getsource` and `from .sibling import x` work.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ from kmrun.measure.faults import SideFault, one_line, traceback_tail
 class TargetError(SideFault):
     """A target cannot be had.
 
-    Codes: `target_missing` (its own file, module or attribute is absent: suite), `module_missing` (something that it
-    imports is not installed: environment), `not_callable` (suite), `import_raised` (its module raised: kernel).
+    Codes: `target_missing` (its own file, module or attribute is absent: suite), `module_missing` (something
+    that it imports is not installed: environment), `not_callable` (suite), `import_raised` (kernel).
     """
 
 
@@ -64,7 +64,7 @@ def _put_first_on_path(folder: str) -> None:
 
 @contextlib.contextmanager
 def _user_imports(spec: str, place: str) -> Iterator[None]:
-    """Turn whatever user code raises while it is imported into the TargetError that says whose fault it is."""
+    """Turn whatever user code raises while it is imported into the TargetError that names the fault."""
     try:
         yield
     except (TargetError, KeyboardInterrupt):
@@ -109,7 +109,7 @@ def _load_file(spec: str, place: str, folder: str) -> ModuleType:
 
 
 def _package_for(directory: Path) -> str:
-    """Register (once) a package whose modules are the files of `directory`; its name depends on the path only."""
+    """Register (once) a package whose modules are the files of `directory`, named after its path."""
     digest = hashlib.blake2b(str(directory).encode(), digest_size=4).hexdigest()
     name = f"kmrun_suite_{digest}"
     if name not in sys.modules:
