@@ -1,0 +1,120 @@
+"""From pydantic's errors to problems: one a mistake, at the key or value that caused it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from kmrun.core.problem import Problem
+from kmrun.source import schema_messages as messages
+from kmrun.source.schema_messages import SchemaError
+from kmrun.source.suggest import meant
+
+
+def problems(error: ValidationError, root: type[BaseModel], value: Any) -> list[Problem]:
+    """Return one problem for each mistake that pydantic found in `value`."""
+    errors = [_placed(item, value) for item in error.errors(include_url=False)]
+    errors = _without_echoes(errors)
+    folded = _folded(errors)
+    return [
+        folded.get(id(item)) or messages.problem(item, root) for item in errors if folded.get(id(item), item)
+    ]
+
+
+def _placed(item: Any, root: Any) -> SchemaError:
+    location = item["loc"]
+    path: list[str | int] = []
+    node: Any = root
+    parent: Any = None
+    on_key = False
+    for step in location:
+        if step == "[key]":
+            on_key = True
+        elif _holds(node, step):
+            path.append(step)
+            parent, node = node, node[step]
+        elif not (isinstance(step, str) and step.startswith("@")):
+            parent = node
+            path.append(step)
+            break
+    return SchemaError(
+        item["type"],
+        location,
+        tuple(path),
+        on_key,
+        item.get("input"),
+        item.get("ctx", {}),
+        item["msg"],
+        parent,
+    )
+
+
+def _holds(node: Any, step: str | int) -> bool:
+    if isinstance(node, dict):
+        return step in node
+    return isinstance(node, list) and isinstance(step, int) and step < len(node)
+
+
+def _without_echoes(errors: list[SchemaError]) -> list[SchemaError]:
+    """Leave out `too short` where items were dropped because they are wrong themselves."""
+    return [
+        item
+        for item in errors
+        if not (
+            item.type == "too_short"
+            and any(
+                len(one.path) > len(item.path) and one.path[: len(item.path)] == item.path for one in errors
+            )
+        )
+    ]
+
+
+def _folded(errors: Sequence[SchemaError]) -> dict[int, Problem | None]:
+    """Return by id what becomes of errors that are one mistake: a problem for one, None for the rest.
+
+    A missing key and an unknown one that is near it are one slip; so are a key without a value and the
+    unknown keys that follow it at the same level, which should have been indented.
+    """
+    result: dict[int, Problem | None] = {}
+    for item in errors:
+        if item.type == "missing":
+            unknown = [
+                one
+                for one in errors
+                if one.type == "extra_forbidden" and one.path[:-1] == item.path[:-1] and id(one) not in result
+            ]
+            wanted = str(item.path[-1])
+            near = next((one for one in unknown if meant(str(one.path[-1]), [wanted]) == wanted), None)
+            if near is not None:
+                hint = f"did you mean '{wanted}'?"
+                result[id(near)] = Problem(
+                    messages.UNKNOWN_KEY, near.path, messages.unknown(near), hint, on_key=True
+                )
+                result[id(item)] = None
+    for item in errors:
+        if (
+            item.value is None
+            and item.type not in ("missing", "extra_forbidden")
+            and isinstance(item.parent, dict)
+        ):
+            followers = _followers(item, errors)
+            if followers and id(item) not in result:
+                name = item.path[-1]
+                for one in followers:
+                    result[id(one)] = None
+                hint = f"indent it further than '{name}'"
+                message = f"'{followers[0].path[-1]}' seems to belong under '{name}', which has no value"
+                result[id(followers[0])] = Problem("K105", followers[0].path, message, hint, on_key=True)
+                result[id(item)] = None
+    return result
+
+
+def _followers(item: SchemaError, errors: Sequence[SchemaError]) -> list[SchemaError]:
+    keys = list(item.parent)
+    after = keys[keys.index(item.path[-1]) + 1 :]
+    unknown = {
+        one.path[-1]: one
+        for one in errors
+        if one.type == "extra_forbidden" and one.path[:-1] == item.path[:-1]
+    }
+    return [unknown[key] for key in after if key in unknown]
