@@ -1,6 +1,8 @@
-"""Diagnostics: a mistake with its place, a stable code, the reason and the fix; as text, JSON or annotations."""
+"""Diagnostics: a mistake with its place, a stable code, the reason and the fix; text, JSON or annotations."""
 
 import json
+import os
+import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -145,3 +147,8 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def wants_colour() -> bool:
+    """Say whether standard output is a terminal that wants colour."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

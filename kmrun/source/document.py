@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from kmrun.core.case import Path
 
@@ -12,8 +12,7 @@ _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 """What the YAML parser counts as the end of a line."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """From `line`:`col` to `end_line`:`end_col`, counted from 1 in characters, the end not included."""
 
     line: int

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from kmrun.core.case import Path
 from kmrun.core.problem import Problem
 from kmrun.schema.suite import FORMAT, Suite
-from kmrun.source import extends, schema_errors, suite_checks, yaml_loader
+from kmrun.source import extends, schema_errors, yaml_loader
 from kmrun.source.diagnostics import Diagnostic, InvalidSuite, Severity
 from kmrun.source.document import Document
 from kmrun.source.schema_messages import described
@@ -143,10 +143,7 @@ def _validated(document: Document, lost: set[int]) -> tuple[Suite | None, tuple[
         suite = Suite.model_validate(_picked(value, left)[0])
     else:
         found = []
-    more = suite_checks.problems(list(zip(left, suite.kernels, strict=True)))
-    wrong = {item.path[1] for item in more}
-    suite_left, indices = _only(suite, tuple(left), [index for index in left if index not in wrong])
-    return suite_left, indices, [*found, *more]
+    return suite, tuple(left), found
 
 
 def _picked(value: dict[str, Any], indices: list[int]) -> tuple[dict[str, Any], list[int]]:
