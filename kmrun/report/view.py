@@ -1,0 +1,302 @@
+"""A result as it is shown: every number formatted, every unit chosen, nothing left to compute."""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kmrun.core.dtypes import is_dtype
+from kmrun.core.result import CaseResult, Result
+from kmrun.report import numbers
+
+WORDS = {
+    "pass": "pass",
+    "fail": "FAIL",
+    "wrong": "WRONG",
+    "error": "ERROR",
+    "inconclusive": "INCONCLUSIVE",
+    "skipped": "skipped",
+}
+"""How a verdict reads in a table; a failing case whose result is wrong is `WRONG`."""
+
+LABELS = {
+    "in cache": "the working set lives in the cache: %ceil is of the cache's own bandwidth",
+    "ceiling beaten": "faster than the measured ceiling, which was measured too low: it counts as 100 %",
+    "far above ceiling": "far faster than the measured ceiling: a cache effect or a wrong formula, no %ceil",
+    "unverified roof": "no card of the database matches this device: name one with --card",
+    "time unverified": "the calls are too short for the second clock that checks the first",
+    "hot": "caches were not flushed between calls",
+    "unisolated": "the reference ran in the kernel's own process",
+    "reference reachable": "a process of the same user could have read the reference",
+}
+
+_TAIL_LINES = 8
+"""Of a traceback or of what user code printed; the document has all that was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column. Where space is short, those with the lowest `expendable` go first; 0 stays."""
+
+    name: str
+    left: bool = False
+    expendable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case: a cell for each column, and the verdict word that colours it."""
+
+    cells: tuple[str, ...]
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """What one case needs said: the word, the case id, where it is written, sentences, supporting text."""
+
+    word: str
+    case_id: str
+    place: str
+    sentences: tuple[str, ...]
+    detail: tuple[str, ...] = ()
+    repro: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A whole result, formatted."""
+
+    suite: str
+    device: tuple[str, ...]
+    ceilings: tuple[str, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    paragraphs: tuple[Paragraph, ...]
+    summary: str
+    complete: bool
+
+
+def view(result: Result) -> View:
+    """Format a result."""
+    columns, rows = _table(result.cases)
+    return View(
+        suite=result.suite.name,
+        device=_device(result),
+        ceilings=_ceilings(result),
+        columns=columns,
+        rows=rows,
+        notes=tuple(_notes(result.cases)),
+        paragraphs=tuple(_paragraphs(result)),
+        summary=_summary(result),
+        complete=result.complete,
+    )
+
+
+def word_of(case: CaseResult) -> str:
+    """Return how the verdict of a case reads."""
+    return WORDS["wrong" if case.verdict == "fail" and case.correct is False else case.verdict]
+
+
+def case_labels(cases: Sequence[CaseResult]) -> list[str]:
+    """Return a short label for each case: of a kernel with several, only the axes that vary among them."""
+    varying: dict[str, list[str]] = {}
+    for kernel in {case.kernel for case in cases}:
+        own = [case.axes for case in cases if case.kernel == kernel]
+        names = list(dict.fromkeys(name for axes in own for name in axes))
+        varying[kernel] = [
+            name for name in names if len(own) == 1 or len({repr(axes.get(name)) for axes in own}) > 1
+        ]
+    return [axes_label(case.axes, varying[case.kernel]) for case in cases]
+
+
+def axes_label(axes: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return `s=4096 bf16 causal`: dtypes by value, switches by name where they are on."""
+    words = [_axis(name, axes[name]) for name in names if name in axes]
+    said = [word for word in words if word]
+    return " ".join(said) or ", ".join(f"{name}={_plain(axes[name])}" for name in names if name in axes)
+
+
+def _axis(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return name if value else ""
+    if isinstance(value, str) and is_dtype(value):
+        return value
+    return f"{name}={_plain(value)}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"<{len(value)}>"
+    return str(value)
+
+
+def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
+    time = numbers.unit_for([case.median_ms for case in cases], numbers.TIME)
+    bandwidth = numbers.unit_for([case.gb_per_s for case in cases], numbers.BANDWIDTH)
+    compute = numbers.unit_for([case.tflop_per_s for case in cases], numbers.COMPUTE)
+    against = {_against(case) for case in cases if case.speedup is not None}
+    one = against.pop() if len(against) == 1 else None
+    kernels = [case.kernel for case in cases]
+    columns: list[tuple[Column, list[str]]] = [
+        (Column("kernel", left=True), kernels),
+        (Column("case", left=True), case_labels(cases)),
+        (Column("time"), [_with_unit(case.median_ms, time) for case in cases]),
+        (Column("±", expendable=2), [numbers.spread(_half_width(case)) for case in cases]),
+        (Column(bandwidth.name), [numbers.in_unit(case.gb_per_s, bandwidth) for case in cases]),
+        (Column(compute.name), [numbers.in_unit(case.tflop_per_s, compute) for case in cases]),
+        (Column("bound", left=True, expendable=1), [case.bound or "-" for case in cases]),
+        (Column("%roof"), [numbers.percent(case.roof_fraction) for case in cases]),
+        (Column("%ceil", expendable=3), [numbers.percent(case.ceiling_fraction) for case in cases]),
+        (Column(f"vs {one}" if one else "speedup"), [_speedup(case, named=one is None) for case in cases]),
+        (Column("contract", left=True), [_contract(case) for case in cases]),
+    ]
+    always = {"kernel", "case", "time", "contract"}
+    shown = [
+        (column, cells)
+        for column, cells in columns
+        if column.name in always or any(cell != "-" for cell in cells)
+    ]
+    rows = [Row(tuple(cells[index] for _, cells in shown), word_of(case)) for index, case in enumerate(cases)]
+    return tuple(column for column, _ in shown), tuple(rows)
+
+
+def _with_unit(milliseconds: float | None, unit: numbers.Unit) -> str:
+    return "-" if milliseconds is None else f"{numbers.in_unit(milliseconds, unit)} {unit.name}"
+
+
+def _half_width(case: CaseResult) -> float | None:
+    if not case.median_ms or case.ci_low_ms is None or case.ci_high_ms is None:
+        return None
+    return (case.ci_high_ms - case.ci_low_ms) / 2 / case.median_ms
+
+
+def _against(case: CaseResult) -> str:
+    name = case.speedup_against or ""
+    entry = case.versus.get(name)
+    return "ref" if entry is not None and entry.role == "reference" else name
+
+
+def _speedup(case: CaseResult, *, named: bool) -> str:
+    if case.speedup is None:
+        return "-"
+    shown = f"{numbers.significant(case.speedup, 2 if case.speedup < 10 else 3)} x"
+    return f"{shown} {_against(case)}" if named else shown
+
+
+def _contract(case: CaseResult) -> str:
+    word = word_of(case)
+    if word in (WORDS["fail"], WORDS["inconclusive"]):
+        telling = "fail" if case.verdict == "fail" else "inconclusive"
+        clauses = [clause for clause in case.clauses if clause.verdict == telling]
+        if clauses:
+            bound = "" if clauses[0].bound is None else f" {clauses[0].bound:g}"
+            more = f" +{len(clauses) - 1}" if len(clauses) > 1 else ""
+            return f"{word} {clauses[0].kind}{bound}{more}"
+    return word
+
+
+def _device(result: Result) -> tuple[str, ...]:
+    device, environment = result.device, result.environment
+    name = f"{device.name} ({device.card})" if device.card else device.name
+    parts = [name]
+    if device.kind == "cpu" and device.threads:
+        parts.append(numbers.count(device.threads, "thread"))
+    parts += [f"{key} {environment[key]}" for key in ("torch", "driver") if environment.get(key)]
+    timed = [case for case in result.cases if case.l2 is not None]
+    flushed = sorted({case.l2 or "" for case in timed})
+    cache = "cache" if device.kind == "cpu" else "L2"
+    modes = [f"{'/'.join(flushed)} {cache}"] if flushed else []
+    if device.kind != "cpu":
+        modes += [f"{clock} clocks" for clock in sorted({case.clock or "" for case in timed})]
+    modes += sorted({case.isolation or "" for case in timed})
+    return (*parts, ", ".join(modes)) if modes else tuple(parts)
+
+
+def _ceilings(result: Result) -> tuple[str, ...]:
+    best = max(result.ceilings.bandwidths, key=lambda seen: seen.gb_per_s, default=None)
+    if best is None:
+        return ()
+    unit = numbers.unit_for([best.gb_per_s], numbers.BANDWIDTH)
+    parts = [f"{numbers.in_unit(best.gb_per_s, unit)} {unit.name} {best.kind}"]
+    for rate in result.ceilings.matmuls:
+        unit = numbers.unit_for([rate.tflop_per_s], numbers.COMPUTE)
+        parts.append(f"{numbers.in_unit(rate.tflop_per_s, unit)} {unit.name} {rate.dtype}")
+    return (*parts, f"measured now, {numbers.duration(result.ceilings.wall_s)}")
+
+
+def _notes(cases: Sequence[CaseResult]) -> list[str]:
+    """Return one line for each label and each warning, with how many cases it concerns."""
+    total = len(cases)
+
+    def of(number: int) -> str:
+        return "all cases" if number == total > 1 else numbers.count(number, "case")
+
+    labels = Counter(label for case in cases for label in dict.fromkeys(case.labels))
+    warnings = Counter(warning for case in cases for warning in dict.fromkeys(case.warnings))
+    said = [
+        f"{label} ({of(number)}): {LABELS[label]}" if label in LABELS else f"{label} ({of(number)})"
+        for label, number in labels.items()
+    ]
+    return said + [f"warning: {warning}, {of(number)}" for warning, number in warnings.items()]
+
+
+def _paragraphs(result: Result) -> list[Paragraph]:
+    broken = [case for case in result.cases if case.verdict not in ("pass", "skipped")]
+    skipped = [case for case in result.cases if case.verdict == "skipped"]
+    return [_broken(result, case) for case in broken] + _skipped(skipped)
+
+
+def _broken(result: Result, case: CaseResult) -> Paragraph:
+    word = word_of(case)
+    places = [
+        (clause.file, clause.line)
+        for clause in case.clauses
+        if clause.verdict in ("fail", "inconclusive") and clause.kind != "correct" and clause.file
+    ]
+    file, line = places[0] if places else (case.file, case.line)
+    return Paragraph(
+        word=word,
+        case_id=case.id,
+        place=f"{file}:{line}" if file else "",
+        sentences=tuple(dict.fromkeys(reason.sentence for reason in case.reasons)),
+        detail=tuple(
+            line for reason in case.reasons for line in (reason.detail or "").splitlines()[-_TAIL_LINES:]
+        ),
+        repro=repro(result, case.id),
+    )
+
+
+def _skipped(cases: Sequence[CaseResult]) -> list[Paragraph]:
+    """Return one paragraph for each reason: a missing module skips many cases at once."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for case in cases:
+        groups.setdefault(tuple(reason.sentence for reason in case.reasons), []).append(case.id)
+    return [
+        Paragraph(
+            WORDS["skipped"], ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more", "", sentences
+        )
+        for sentences, ids in groups.items()
+    ]
+
+
+def repro(result: Result, case_id: str) -> str:
+    """Return the command that runs one case of a result again, on the same inputs."""
+    words = ["kmrun", result.suite.file or "SUITE.yaml", "-k", case_id]
+    if "--device" in result.command[:-1]:
+        words += ["--device", result.command[result.command.index("--device") + 1]]
+    if result.seed is not None:
+        words += ["--seed", str(result.seed)]
+    return shlex.join(words)
+
+
+def _summary(result: Result) -> str:
+    found = Counter(word_of(case) for case in result.cases)
+    told = [f"{found[word]} {word.lower()}" for word in WORDS.values() if found[word]]
+    partial = "" if result.complete else "interrupted, partial: "
+    cases = numbers.count(len(result.cases), "case")
+    return f"{partial}{cases} in {numbers.duration(result.wall_s)}" + (f": {', '.join(told)}" if told else "")

@@ -1,0 +1,152 @@
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from kmrun.core.measurement import Finding
+from kmrun.core.result import device_entry
+from kmrun.core.score import Roofs
+from kmrun.report.view import LABELS, axes_label, case_labels, repro, view, word_of
+from support.cases import GPU, clause, make_case, make_found, make_rival
+from support.results import make_entry, make_result
+
+WRONG = Finding("wrong-result", "o differs", "kernel", "fail")
+SKIP = Finding("missing-module", "needs triton", "environment", "skipped")
+
+
+def entry(kernel="add", found=None, clauses=(), **axes):
+    case_id = f"{kernel}[{','.join(f'{name}={value}' for name, value in axes.items())}]"
+    case = make_case(id=case_id, kernel=kernel, axes=axes, shown_axes=tuple(axes), clauses=clauses)
+    return make_entry(case, make_found(**(found or {})))
+
+
+def cells(shown, name):
+    index = [column.name for column in shown.columns].index(name)
+    return [row.cells[index] for row in shown.rows]
+
+
+@pytest.mark.parametrize(
+    ("axes", "label"),
+    [
+        ({"s": 4096, "dtype": "bf16", "causal": True}, "s=4096 bf16 causal"),
+        ({"s": 4096, "causal": False}, "s=4096"),
+        ({"causal": False}, "causal=false"),
+        ({"lens": [1, 2, 3]}, "lens=<3>"),
+        ({"layout": "nhwc"}, "layout=nhwc"),
+        ({}, ""),
+    ],
+)
+def test_axes_label(axes, label):
+    assert axes_label(axes, list(axes)) == label
+
+
+def test_only_the_axes_that_vary_within_a_kernel_are_shown():
+    cases = [entry(b=1, s=512), entry(b=1, s=1024), entry("other", b=1, s=512)]
+    assert case_labels(cases) == ["s=512", "s=1024", "b=1 s=512"]
+
+
+def test_an_axis_that_one_row_lacks_varies():
+    assert case_labels([entry(s=2), entry(s=2, g=3)]) == ["", "g=3"]
+
+
+def test_columns_that_do_not_apply_are_left_out():
+    shown = view(make_result(entry(s=1)))
+    assert [column.name for column in shown.columns] == [
+        *("kernel", "case", "time", "±", "GB/s", "MFLOP/s", "bound", "%ceil", "vs ref", "contract")
+    ]
+    assert cells(shown, "time") == ["20.0 ms"]
+    assert cells(shown, "GB/s") == ["10.0"]
+    assert cells(shown, "%ceil") == ["50 %"]
+    assert cells(shown, "vs ref") == ["2.0 x"]
+
+
+def test_the_roof_column_comes_with_a_card():
+    case = make_entry(device=GPU, roofs=Roofs(1e11, 1e13, 1e13, 1e13, "l4"))
+    shown = view(make_result(case, device=device_entry(GPU, Roofs(card="l4"))))
+    assert cells(shown, "%roof") == ["10 %"]
+    assert shown.device == ("Test GPU (l4)", "torch 2.13.0", "cold L2, sustained clocks, paired")
+
+
+def test_speedups_against_different_rivals_are_named():
+    cases = [entry(s=1), entry(s=2, found={"rivals": (make_rival("eager", "versus", 12.0),)})]
+    assert cells(view(make_result(*cases)), "speedup") == ["2.0 x ref", "12.0 x eager"]
+
+
+def test_words_of_verdicts():
+    assert word_of(entry(s=1)) == "pass"
+    assert word_of(entry(s=1, clauses=(clause("max_ms", 1.0),))) == "FAIL"
+    assert word_of(entry(s=1, clauses=(clause("max_ms", 20.0),))) == "INCONCLUSIVE"
+    assert word_of(entry(found={"findings": (WRONG,), "correct": False, "samples_ns": ()})) == "WRONG"
+    assert word_of(entry(found={"findings": (SKIP,), "samples_ns": ()})) == "skipped"
+
+
+def test_the_contract_names_the_broken_clause_and_counts_the_others():
+    clauses = (clause("max_ms", 1.0), clause("min_ceiling", 0.9), clause("min_speedup", 1.0))
+    assert cells(view(make_result(entry(s=1, clauses=clauses))), "contract") == ["FAIL max_ms 1 +1"]
+
+
+def test_a_case_without_a_speed_has_dashes():
+    wrong = entry(s=1, found={"findings": (WRONG,), "correct": False, "samples_ns": (), "rivals": ()})
+    shown = view(make_result(wrong, entry(s=2)))
+    assert cells(shown, "time") == ["-", "20.0 ms"]
+    assert cells(shown, "contract") == ["WRONG", "pass"]
+
+
+def test_head_lines():
+    shown = view(make_result())
+    assert shown.device == ("Test CPU", "8 threads", "torch 2.13.0", "cold cache, paired")
+    assert shown.ceilings == (
+        *("20.0 GB/s read", "200 GFLOP/s fp32", "100 GFLOP/s bf16", "90.0 GFLOP/s fp64"),
+        "measured now, 0.3 s",
+    )
+    bare = view(make_result(ceilings=replace(make_result().ceilings, bandwidths=())))
+    assert bare.ceilings == ()
+
+
+def test_labels_are_explained_once_with_their_number():
+    cases = [entry(s=1, found={"labels": ("unisolated",)}), entry(s=2, found={"labels": ("odd",)})]
+    assert view(make_result(*cases)).notes == (
+        f"unisolated (1 case): {LABELS['unisolated']}",
+        "odd (1 case)",
+    )
+
+
+def test_equal_warnings_are_one_note():
+    cases = [entry(s=size, clauses=(clause("max_slowdown", 0.03),)) for size in (1, 2)]
+    (note,) = view(make_result(*cases)).notes
+    assert note.startswith("warning: not judged: max_slowdown 0.03 (")
+    assert note.endswith(", all cases")
+
+
+def test_a_paragraph_has_the_place_of_the_clause_and_a_command_that_repeats_the_case():
+    (told,) = view(make_result(entry(s=1, clauses=(clause("max_ms", 1.0),)))).paragraphs
+    assert (told.word, told.case_id, told.place) == ("FAIL", "add[s=1]", "suites/add.yaml:7")
+    assert told.sentences == ("max_ms 1: 20 (20 to 20)",)
+    assert shlex.split(told.repro) == ["kmrun", "suites/add.yaml", "-k", "add[s=1]", "--seed", "7"]
+
+
+def test_a_wrong_kernel_points_at_the_kernel_and_shows_the_tail():
+    long = replace(WRONG, detail="\n".join(f"line {i}" for i in range(20)))
+    wrong = entry(
+        found={"findings": (long,), "correct": False, "samples_ns": ()}, clauses=(clause("max_ms", 1),)
+    )
+    (told,) = view(make_result(wrong)).paragraphs
+    assert told.place == "suites/add.yaml:5"
+    assert told.detail == tuple(f"line {i}" for i in range(12, 20))
+
+
+def test_what_was_skipped_for_one_reason_is_told_once():
+    cases = [entry(s=size, found={"findings": (SKIP,), "samples_ns": ()}) for size in (1, 2, 3)]
+    (told,) = view(make_result(*cases)).paragraphs
+    assert (told.case_id, told.sentences) == ("add[s=1] and 2 more", ("needs triton",))
+
+
+def test_the_command_keeps_the_device():
+    result = make_result(command=("kmrun", "a.yaml", "--device", "cuda:1"))
+    assert "--device cuda:1" in repro(result, "x")
+
+
+def test_the_summary_counts_words_and_says_when_it_is_partial():
+    cases = [entry(s=1), entry(s=2, clauses=(clause("max_ms", 1.0),))]
+    assert view(make_result(*cases)).summary == "2 cases in 12 s: 1 pass, 1 fail"
+    assert view(make_result(complete=False)).summary == "interrupted, partial: 1 case in 12 s: 1 pass"
