@@ -3,7 +3,7 @@
 Times are nanoseconds per call (a batched sample is already divided by its batch), sizes bytes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -127,6 +127,30 @@ class Ceilings:
     cache_bandwidths: tuple[Bandwidth, ...] = ()
     """Of working sets that live in a cache: one point per size, ascending."""
     wall_ns: float = 0.0
+
+    def larger(self, other: "Ceilings") -> "Ceilings":
+        """Return the larger of two measurements, figure by figure; their wall times add up."""
+        rates: dict[str, MatmulRate] = {}
+        for rate in (*self.matmuls, *other.matmuls):
+            if rate.dtype not in rates or rate.flop_per_s > rates[rate.dtype].flop_per_s:
+                rates[rate.dtype] = rate
+        return Ceilings(
+            bandwidths=_larger(self.bandwidths, other.bandwidths, lambda seen: (seen.kind, seen.bytes)),
+            cache_bandwidths=_larger(self.cache_bandwidths, other.cache_bandwidths, lambda seen: seen.bytes),
+            matmuls=tuple(rates.values()),
+            wall_ns=self.wall_ns + other.wall_ns,
+        )
+
+
+def _larger(
+    first: tuple[Bandwidth, ...], second: tuple[Bandwidth, ...], key: Callable[[Bandwidth], Hashable]
+) -> tuple[Bandwidth, ...]:
+    found: dict[Hashable, Bandwidth] = {}
+    for seen in (*first, *second):
+        held = found.get(key(seen))
+        if held is None or seen.bytes_per_s > held.bytes_per_s:
+            found[key(seen)] = seen
+    return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)

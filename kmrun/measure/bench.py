@@ -1,0 +1,165 @@
+"""Timing inside a side: the copies that calls rotate over, one sampler per implementation, outputs kept to check."""
+
+import random
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from kmrun.core.case import Case
+from kmrun.measure.bound import Bound, Loaded, bind, user_code
+from kmrun.measure.copies import (
+    Pool,
+    bytes_in,
+    copy_tree,
+    how_many,
+    overwrite_tree,
+    shuffled_contents,
+)
+from kmrun.measure.timer import Budget, Flusher, Rotation, Sampler, Stopwatch
+
+MOST_KEPT = 6
+KEPT_SHARE = 0.05
+WARM_MOST_NS = 1e9
+
+
+@dataclass(slots=True)
+class Kept:
+    """The outputs of a timed call, and which content it ran on."""
+
+    slot: int
+    outputs: dict[str, torch.Tensor]
+
+
+@dataclass(slots=True)
+class Timed:
+    """One implementation, bound to every copy."""
+
+    loaded: Loaded
+    bounds: list[Bound]
+    sampler: Sampler
+
+
+@dataclass(slots=True)
+class Bench:
+    """All that a side needs to time one case.
+
+    `contents` are the pristine inputs by slot, `grads` the incoming gradients by slot. `cold` is reached by
+    rotating over `copies` where the inputs can be copied freely, by flushing where they cannot.
+    """
+
+    case: Case
+    device: torch.device
+    stopwatch: Stopwatch
+    pool: Pool
+    cache_bytes: int
+    memory_bytes: int
+    flusher: Callable[[], Flusher]
+    contents: Mapping[int, Mapping[str, Any]]
+    grads: Mapping[int, Mapping[str, Any]]
+    copies: list[dict[str, Any]] = field(default_factory=list)
+    holds: list[int] = field(default_factory=list)
+    """The slot whose content each copy holds."""
+    cold: bool = True
+    flushes: bool = False
+    timed: dict[str, Timed] = field(default_factory=dict)
+    kept: list[Kept] = field(default_factory=list)
+
+    def stage(self, cold: bool, flush_only: bool, bytes_per_call: int) -> dict[str, Any]:
+        """Make the copies. Returns how many, whether calls are cold, and by which means."""
+        self.timed.clear()
+        self.copies.clear()
+        slots = sorted(self.contents)
+        touched = max(bytes_in(self.contents[slots[0]]), 1)
+        self.cold, self.flushes = cold, cold and flush_only
+        count, enough = (1, False)
+        if cold and not flush_only:
+            count, enough = how_many(max(touched, bytes_per_call), self.cache_bytes, self.memory_bytes)
+            self.cold = enough
+        self.pool.reset(count * (touched + 64 * 1024))
+        self.holds = shuffled_contents(count, slots)
+        self.copies = [copy_tree(self.contents[slot], self.pool) for slot in self.holds]
+        means = "flush" if self.flushes else "rotation" if self.cold else "none"
+        return {"copies": count, "cold": self.cold, "means": means}
+
+    def refresh(self) -> None:
+        """Give the copies other contents under the same pointers; recorded forward passes are run again."""
+        self.holds = shuffled_contents(len(self.copies), sorted(self.contents))
+        for copy, slot in zip(self.copies, self.holds, strict=True):
+            overwrite_tree(copy, self.contents[slot])
+        for key, timed in self.timed.items():
+            if self.case.mode != "forward" or timed.loaded.implementation.setup is not None:
+                self._bind(key, timed.loaded, timed.sampler.batch)
+
+    def prepare(self, key: str, loaded: Loaded) -> dict[str, Any]:
+        """Bind an implementation to the copies and choose its batch. Returns a first estimate of one call."""
+        self._bind(key, loaded, 1)
+        sampler = self.timed[key].sampler
+        with user_code(loaded):
+            first = min(sampler.one()[0] for _ in range(3))
+            batch = 1 if self.flushes or self.case.mutates else sampler.choose_batch(first)
+        return {"call_ns": first, "batch": batch}
+
+    def warm_up(self, key: str, most_ns: float, at_least: int) -> float:
+        """Call until the level is stable; return it in ns per call."""
+        timed = self.timed[key]
+        with user_code(timed.loaded):
+            return timed.sampler.warm_up(most_ns / 10, most_ns, at_least)[1]
+
+    def window(self, key: str, budget: Budget, progress: Callable[[int], None]) -> list[float]:
+        """Time the implementation alone; some outputs are kept, the first and the last always."""
+        timed = self.timed[key]
+        self.kept.clear()
+        chance = random.Random(secrets.randbits(64))
+
+        def wants(index: int) -> bool:
+            return index == 0 or (len(self.kept) < MOST_KEPT - 1 and chance.random() < KEPT_SHARE)
+
+        def keep(_: int, places: Sequence[int], results: Sequence[Any]) -> None:
+            choice = chance.randrange(len(places))
+            bound, place = timed.bounds[places[choice]], places[choice]
+            collected = bound.collect(results[choice])
+            if self.case.mutates or any(output.arg for output in self.case.outputs or ()):
+                # The buffers belong to the copy and will be written again.
+                collected = copy_tree(collected)
+            self.kept.append(Kept(self.holds[place], collected))
+
+        with user_code(timed.loaded):
+            samples = timed.sampler.window(budget, keep, wants, progress)
+            last: list[Any] = []
+            _, places = timed.sampler.one(last)
+            keep(len(samples), places, last)
+        return samples
+
+    def slot(self, key: str, calls: int, discard: int) -> list[float]:
+        """Take `calls` samples after `discard` thrown away ones, as one side's turn in an alternated block."""
+        timed = self.timed[key]
+        with user_code(timed.loaded):
+            for _ in range(discard):
+                timed.sampler.one()
+            return [timed.sampler.one()[0] for _ in range(calls)]
+
+    def burst(self, key: str, calls: int) -> float:
+        """Run calls back to back without flush or pause; return this side's own time for all of them in ns."""
+        timed = self.timed[key]
+        thunks, _ = timed.sampler.rotation.take(calls)
+        with user_code(timed.loaded):
+            return self.stopwatch.batch_ns(thunks, None)
+
+    def _bind(self, key: str, loaded: Loaded, batch: int) -> None:
+        bounds = [
+            bind(self.case, loaded, copy, self.grads.get(slot, {}), self.device)
+            for copy, slot in zip(self.copies, self.holds, strict=True)
+        ]
+        before = self._before if self.flushes or self.case.mutates else None
+        sampler = Sampler(self.stopwatch, Rotation([bound.thunk for bound in bounds]), before, batch)
+        self.timed[key] = Timed(loaded, bounds, sampler)
+
+    def _before(self, places: list[int]) -> None:
+        for place in places:
+            for name in self.case.mutates:
+                overwrite_tree(self.copies[place][name], self.contents[self.holds[place]][name])
+        if self.flushes:
+            self.flusher()()

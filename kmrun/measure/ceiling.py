@@ -1,0 +1,127 @@
+"""What this machine really delivers, measured in a side that runs no user code: the honest 100 %.
+
+Bandwidths are bytes that the operation must move over its time (STREAM's counting: copy 2 arrays, triad 3,
+read 1); rates are 2 n^3 flop of a square matmul over its time. The best of several repetitions counts, since a
+ceiling is a ceiling. The set for memory is more than twice the last-level cache and streamed through in turn,
+so that nothing of it is still cached when it is wanted again; a ladder of smaller sets shows the caches.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from kmrun.core.measurement import Bandwidth, Ceilings, MatmulRate
+from kmrun.measure.dtypes import torch_dtype
+from kmrun.measure.timer import CpuStopwatch, CudaStopwatch, Stopwatch, quiet_collector
+
+_LADDER = tuple(4**power for power in range(8, 16))
+"""64 KiB to 1 GiB."""
+
+
+def measure(
+    buffer: torch.Tensor, stopwatch: Stopwatch, dtypes: Sequence[str], cache_bytes: int, budget_ns: float
+) -> Ceilings:
+    """Measure bandwidths and, for each dtype, the matmul rate.
+
+    Args:
+        buffer: a flat fp32 tensor on the device, over twice the last-level cache where memory allows.
+        stopwatch: times the operations.
+        dtypes: the dtypes whose matmul rate is wanted, as suites spell them.
+        cache_bytes: the last-level cache.
+        budget_ns: about how long all of it may take.
+    """
+    part = budget_ns / (2 + len(dtypes))
+    with quiet_collector():
+        buffer.fill_(1.0)
+        sizes = [size for size in _LADDER if size <= min(cache_bytes, 4 * buffer.numel())]
+        cached = (_kinds(buffer, stopwatch, size, part / len(sizes)) for size in sizes)
+        return Ceilings(
+            bandwidths=_kinds(buffer, stopwatch, 4 * buffer.numel(), part),
+            cache_bandwidths=tuple(max(seen, key=lambda each: each.bytes_per_s) for seen in cached),
+            matmuls=tuple(
+                rate for dtype in dtypes for rate in _matmul(buffer.device, stopwatch, dtype, part)
+            ),
+        )
+
+
+def _kinds(
+    buffer: torch.Tensor, stopwatch: Stopwatch, total: int, budget_ns: float
+) -> tuple[Bandwidth, ...]:
+    """Measure read, copy and triad over the first `total` bytes of the buffer."""
+    whole = buffer[: total // 4]
+    half_target, half = whole[: total // 8], whole[total // 8 :][: total // 8]
+    target, left, right = (whole[part * (total // 12) :][: total // 12] for part in range(3))
+    runs: dict[str, tuple[int, Callable[[], object]]] = {
+        "read": (4 * whole.numel(), lambda: torch.sum(whole)),
+        "copy": (8 * half.numel(), lambda: half_target.copy_(half)),
+        "triad": (12 * target.numel(), lambda: torch.add(left, right, alpha=0.5, out=target)),
+    }
+    return tuple(
+        Bandwidth(kind, total, moved / (_fastest_ns(stopwatch, call, budget_ns / len(runs)) * 1e-9))
+        for kind, (moved, call) in runs.items()
+    )
+
+
+def _matmul(
+    device: torch.device, stopwatch: Stopwatch, dtype: str, budget_ns: float
+) -> tuple[MatmulRate, ...]:
+    """Measure the fastest square matmul of a dtype; none where this torch has none for it."""
+    found = []
+    for n in (512, 1024, 2048) if device.type == "cpu" else (4096, 8192):
+        call = _matmul_call(device, dtype, torch_dtype(dtype, device), n)
+        if call is None:
+            return ()
+        took = _fastest_ns(stopwatch, call, budget_ns / 3)
+        found.append(MatmulRate(dtype, n, 2.0 * n**3 / (took * 1e-9)))
+        if took > budget_ns / 6:
+            break  # the next size takes eight times as long, and would not be faster
+    return (max(found, key=lambda rate: rate.flop_per_s),) if found else ()
+
+
+def _matmul_call(
+    device: torch.device, dtype: str, storage: torch.dtype, n: int
+) -> Callable[[], object] | None:
+    with torch.no_grad():
+        a, b = (torch.randn(n, n, device=device) for _ in range(2))
+        if dtype == "int8":
+            call = _int8_call(a, b)
+        elif dtype.startswith("fp8"):
+            call = _fp8_call(a, b, storage)
+        else:
+            left, right = a.to(storage), b.to(storage)
+            call = lambda: torch.mm(left, right)  # noqa: E731
+        try:
+            call()
+        except (RuntimeError, NotImplementedError):
+            return None  # this torch has no such matmul for this device: no ceiling then, never a guess
+        return call
+
+
+def _int8_call(a: torch.Tensor, b: torch.Tensor) -> Callable[[], object]:
+    left, right = (x.mul(32).clamp(-127, 127).to(torch.int8) for x in (a, b))
+    return lambda: torch._int_mm(left, right)
+
+
+def _fp8_call(a: torch.Tensor, b: torch.Tensor, storage: torch.dtype) -> Callable[[], object]:
+    left, right = a.to(storage), b.t().contiguous().to(storage).t()
+    one = torch.ones((), device=a.device)
+    return lambda: torch._scaled_mm(left, right, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+
+def _fastest_ns(stopwatch: Stopwatch, call: Callable[[], object], budget_ns: float) -> float:
+    """Return the best time of one call in ns within the budget; short calls are batched."""
+    # The least of three: one call that the scheduler interrupted must not set the batch.
+    first = min(stopwatch.batch_ns([call], None) for _ in range(3))
+    batch = [call] * max(1, min(1000, round(50_000 / max(first, 1.0))))
+    fastest, spent, rounds = first, first, 0
+    while rounds < 3 or (spent < budget_ns and rounds < 200):
+        took = stopwatch.batch_ns(batch, None)
+        fastest = min(fastest, took / len(batch))
+        spent += took
+        rounds += 1
+    return fastest
+
+
+def stopwatch_for(device: torch.device) -> Stopwatch:
+    """Return the stopwatch that belongs to a device."""
+    return CpuStopwatch() if device.type == "cpu" else CudaStopwatch(device)

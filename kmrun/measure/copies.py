@@ -1,0 +1,136 @@
+"""Distinct copies of a call's inputs, so that timed calls find their data in no cache and never the same twice.
+
+On a CPU all copies live in one pool that is mapped once and kept for the whole run: fresh pages cost more than
+the copying. Each tensor still has a storage of its own, exactly as long as it needs, and its own alignment
+within a page (64 bytes), since buffers that agree in their low address bits collide in the cache's sets.
+"""
+
+import mmap
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+MOST_COPIES = 2048
+_LINE = 64
+_PAGE = 4096
+
+
+class Pool:
+    """Memory for copies on one device, reused from case to case."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._map: mmap.mmap | None = None
+        self._used = 0
+        self._count = 0
+
+    def reset(self, capacity: int) -> None:
+        """Forget all copies and make room for `capacity` bytes; tensors handed out before must be gone."""
+        self._used = self._count = 0
+        if self._device.type == "cpu" and (self._map is None or len(self._map) < capacity):
+            self._map = mmap.mmap(-1, max(capacity, 1))
+
+    def flat(self, count: int) -> torch.Tensor:
+        """Return all of the pool as `count` uninitialised fp32 numbers, forgetting the copies."""
+        self.reset(4 * count)
+        if self._map is None:
+            return torch.empty(count, dtype=torch.float32, device=self._device)
+        return torch.frombuffer(self._map, dtype=torch.float32, count=count)
+
+    def like(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return an uninitialised tensor with the shape, strides and dtype of `tensor`."""
+        span = storage_span(tensor)
+        nbytes = span * tensor.element_size()
+        if self._map is None or nbytes == 0 or tensor.device.type != "cpu":
+            fresh = torch.empty(span, dtype=tensor.dtype, device=tensor.device)
+        else:
+            start = -(-self._used // _PAGE) * _PAGE + _LINE * (self._count % 61)
+            if start + nbytes > len(self._map):
+                return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+            self._used, self._count = start + nbytes, self._count + 1
+            fresh = torch.frombuffer(self._map, dtype=tensor.dtype, count=span, offset=start)
+        return torch.as_strided(fresh, tensor.shape, tensor.stride())
+
+
+def storage_span(tensor: torch.Tensor) -> int:
+    """Return how many elements of storage a strided tensor reaches over, 0 when it is empty."""
+    if tensor.numel() == 0:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def tensors_in(tree: Any) -> Iterator[torch.Tensor]:
+    """Yield every tensor of a tree of containers, in order."""
+    if isinstance(tree, torch.Tensor):
+        yield tree
+    elif isinstance(tree, Mapping):
+        for item in tree.values():
+            yield from tensors_in(item)
+    elif isinstance(tree, list | tuple):
+        for item in tree:
+            yield from tensors_in(item)
+
+
+def bytes_in(tree: Any) -> int:
+    """Return the storage bytes that the tensors of a tree reach over."""
+    return sum(storage_span(tensor) * tensor.element_size() for tensor in tensors_in(tree))
+
+
+def copy_tree(tree: Any, pool: Pool | None = None) -> Any:
+    """Return the tree with every tensor copied (into the pool where given); leaves keep `requires_grad`."""
+    if isinstance(tree, torch.Tensor):
+        source = tree.detach()
+        twin = (
+            pool.like(source)
+            if pool
+            else torch.empty_strided(source.shape, source.stride(), dtype=source.dtype, device=source.device)
+        )
+        _copy_storage(twin, source)
+        return twin.requires_grad_(True) if tree.requires_grad else twin
+    if isinstance(tree, Mapping):
+        return {key: copy_tree(item, pool) for key, item in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(copy_tree(item, pool) for item in tree))
+    if isinstance(tree, list | tuple):
+        return type(tree)(copy_tree(item, pool) for item in tree)
+    return tree
+
+
+def overwrite_tree(target: Any, source: Any) -> None:
+    """Write the contents of one tree into another of the same structure, in place: same pointers, new content."""
+    for into, value in zip(tensors_in(target), tensors_in(source), strict=True):
+        _copy_storage(into.detach(), value.detach())
+
+
+def _copy_storage(into: torch.Tensor, source: torch.Tensor) -> None:
+    # Over the raw span, so that overlapping and padded layouts arrive as they are.
+    span = storage_span(source)
+    if span:
+        torch.as_strided(into, (span,), (1,), into.storage_offset()).copy_(
+            torch.as_strided(source, (span,), (1,), source.storage_offset())
+        )
+
+
+def how_many(bytes_per_copy: int, cache_bytes: int, memory_bytes: int) -> tuple[int, bool]:
+    """Return the number of copies whose total is over twice the last-level cache, and whether that was reached.
+
+    Args:
+        bytes_per_copy: what one call touches.
+        cache_bytes: the last-level cache.
+        memory_bytes: what may be spent on copies.
+    """
+    if bytes_per_copy <= 0:
+        return 1, False
+    wanted = max(2, 2 * cache_bytes // bytes_per_copy + 1)
+    affordable = max(1, memory_bytes // bytes_per_copy)
+    count = min(wanted, affordable, MOST_COPIES)
+    return count, count >= wanted
+
+
+def shuffled_contents(copies: int, contents: list[int]) -> list[int]:
+    """Return which content each copy holds: all of them equally often, in an order nobody can know before."""
+    order = [contents[index % len(contents)] for index in range(copies)]
+    secrets.SystemRandom().shuffle(order)
+    return order

@@ -1,0 +1,123 @@
+"""Tensors across processes: packed into one shared memory arena, described by plain JSON.
+
+The arena is an anonymous memory file that the supervisor makes and every side maps; no name in a file system
+ever exists, so nothing can be left behind. It holds only what the kernel may see. A tensor travels as its raw
+storage span with shape and strides, so that a layout arrives as it was.
+"""
+
+import mmap
+import os
+from typing import Any
+
+import torch
+
+from kmrun.measure.copies import storage_span
+
+_ALIGN = 4096
+
+
+class CannotCross(Exception):
+    """A value that has no plain description: the case must run inline."""
+
+
+class Arena:
+    """A growing shared memory file, packed from the start by whoever writes."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._map: mmap.mmap | None = None
+
+    def write(self, tree: Any, start: int = 0) -> tuple[Any, int]:
+        """Copy a tree of tensors, containers and scalars into the arena from byte `start` on.
+
+        Returns:
+            the plain description that `read` takes, and the first byte after it.
+
+        Raises:
+            CannotCross: the tree holds something else.
+        """
+        total = start + _room(tree)
+        if os.fstat(self._descriptor).st_size < total:
+            os.ftruncate(self._descriptor, total)
+        return self._pack(tree, start)
+
+    def read(self, description: Any, device: torch.device) -> Any:
+        """Return the described tree as fresh tensors on `device` (or on the CPU where they were declared so)."""
+        return self._unpack(description, device)
+
+    def _pack(self, value: Any, offset: int) -> tuple[Any, int]:
+        if isinstance(value, torch.Tensor):
+            span = storage_span(value)
+            nbytes = span * value.element_size()
+            if nbytes:
+                flat = torch.as_strided(value.detach(), (span,), (1,), value.storage_offset())
+                self._bytes(offset, nbytes).copy_(flat.contiguous().view(torch.uint8).cpu())
+            description = {
+                "tensor": str(value.dtype).removeprefix("torch."),
+                "shape": list(value.shape),
+                "stride": list(value.stride()),
+                "span": span,
+                "at": offset,
+                "grad": value.requires_grad,
+                "cpu": value.device.type == "cpu",
+            }
+            return description, offset + _aligned(nbytes)
+        if isinstance(value, dict):
+            packed: dict[str, Any] = {}
+            for key, item in value.items():
+                packed[str(key)], offset = self._pack(item, offset)
+            return {"dict": packed}, offset
+        if isinstance(value, list | tuple):
+            items = []
+            for item in value:
+                entry, offset = self._pack(item, offset)
+                items.append(entry)
+            return {"tuple" if isinstance(value, tuple) else "list": items}, offset
+        if value is None or isinstance(value, bool | int | float | str):
+            return {"value": value}, offset
+        if isinstance(value, torch.dtype):
+            return {"dtype": str(value).removeprefix("torch.")}, offset
+        raise CannotCross(f"a {type(value).__module__}.{type(value).__qualname__} cannot cross between processes")
+
+    def _unpack(self, description: Any, device: torch.device) -> Any:
+        if "tensor" in description:
+            dtype = getattr(torch, description["tensor"])
+            where = torch.device("cpu") if description["cpu"] and device.type == "cpu" else device
+            flat = torch.empty(description["span"], dtype=dtype, device=where)
+            nbytes = flat.numel() * flat.element_size()
+            if nbytes:
+                flat.view(torch.uint8).copy_(self._bytes(description["at"], nbytes))
+            tensor = torch.as_strided(flat, description["shape"], description["stride"])
+            return tensor.requires_grad_(True) if description["grad"] else tensor
+        if "dict" in description:
+            return {key: self._unpack(item, device) for key, item in description["dict"].items()}
+        if "list" in description:
+            return [self._unpack(item, device) for item in description["list"]]
+        if "tuple" in description:
+            return tuple(self._unpack(item, device) for item in description["tuple"])
+        if "dtype" in description:
+            return getattr(torch, description["dtype"])
+        return description["value"]
+
+    def _bytes(self, offset: int, count: int) -> torch.Tensor:
+        size = os.fstat(self._descriptor).st_size
+        if offset + count > size:
+            raise ValueError(f"bytes {offset} to {offset + count} lie outside an arena of {size}")
+        if self._map is None or len(self._map) < offset + count:
+            # The old mapping is dropped, not closed: tensors made from it may still be alive.
+            self._map = mmap.mmap(self._descriptor, size)
+        return torch.frombuffer(self._map, dtype=torch.uint8, count=count, offset=offset)
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // _ALIGN) * _ALIGN
+
+
+def _room(value: Any) -> int:
+    if isinstance(value, torch.Tensor):
+        return _aligned(storage_span(value) * value.element_size())
+    if isinstance(value, dict):
+        return sum(_room(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return sum(_room(item) for item in value)
+    return 0

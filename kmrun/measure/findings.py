@@ -1,0 +1,63 @@
+"""The findings that only the supervisor can make: a side that died or hung, wrong results, clocks that disagree."""
+
+import signal
+
+from kmrun.core.measurement import FaultKind, Finding
+
+Who = tuple[str, FaultKind]
+
+KERNEL: Who = ("the kernel", "kernel")
+JUDGE: Who = ("the reference or a versus entry", "suite")
+INLINE: Who = ("the kernel or its reference", "kernel")
+
+
+def died(who: Who, status: int, tail: str) -> Finding:
+    """Return the finding for a side whose process ended. `status` is a waitpid code, negative for a signal."""
+    name, fault = who
+    if status >= 0:
+        sentence = f"{name} ended its process with exit status {status}"
+        return Finding("exited", sentence, fault, "error", tail)
+    number = -status
+    try:
+        signal_name = signal.Signals(number).name
+    except ValueError:
+        signal_name = f"signal {number}"
+    if number == signal.SIGKILL:
+        sentence = f"{name} was killed ({signal_name}), most likely for taking all memory"
+        return Finding("killed", sentence, fault, "error", tail)
+    return Finding("signal", f"{name} crashed with {signal_name}", fault, "error", tail)
+
+
+def timed_out(who: Who, op: str, seconds: float, tail: str) -> Finding:
+    """Return the finding for a side that did not answer."""
+    name, fault = who
+    doing = {"load": "while it was imported", "call": "in a call", "expect": "while it was evaluated"}.get(
+        op, "while it was timed"
+    )
+    sentence = f"{name} did not come back within {seconds:g} s {doing}, and was killed"
+    return Finding("timeout", sentence, fault, "error", tail)
+
+
+def wrong_result(sentences: list[str]) -> Finding:
+    """Return the finding for outputs that differ from the reference; one sentence an output."""
+    return Finding("wrong_result", sentences[0], "kernel", "fail", "\n".join(sentences[1:]))
+
+
+def tolerance_invalid(sentences: list[str]) -> Finding:
+    """Return the finding for a tolerance that lets wrong outputs pass; one sentence an output."""
+    return Finding("tolerance_invalid", sentences[0], "suite", "error", "\n".join(sentences[1:]))
+
+
+def time_disagrees(ours_ns: float, theirs_ns: float) -> Finding:
+    """Return the finding for a side whose own timer claims less than the supervisor's clock saw."""
+    sentence = (
+        f"the kernel's process measured {theirs_ns / 1e3:.4g} us a call where {ours_ns / 1e3:.4g} us went by: "
+        "work is left running after the call returns, or its clock was tampered with"
+    )
+    return Finding("time_disagrees", sentence, "kernel", "error")
+
+
+def cannot_cross(why: str) -> Finding:
+    """Return the finding for arguments that only one process can have, where two were asked for."""
+    sentence = f"{why}, so this case needs --isolation inline"
+    return Finding("cannot_cross", sentence, "undecided", "inconclusive")

@@ -1,0 +1,275 @@
+"""The supervisor's handle on a side: start it, ask it, stop and wake it, bury it. No torch."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kmrun.core.measurement import Finding
+from kmrun.core.plain import from_plain
+from kmrun.measure.protocol import Channel, ChannelClosed, ChannelTimeout
+
+_TAIL_BYTES = 4096
+_GRACE_S = 2.0
+
+
+class SideBug(RuntimeError):
+    """kmrun's own fault inside a side; carries that side's traceback."""
+
+
+class Stopped(Exception):
+    """The side reported that user code, the suite or the machine stopped it."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.sentence)
+        self.finding = finding
+
+
+class Died(Exception):
+    """The side is gone. `status` is a waitpid exit code: negative for a signal."""
+
+    def __init__(self, status: int, tail: str) -> None:
+        super().__init__(f"exit status {status}")
+        self.status = status
+        self.tail = tail
+
+
+class TimedOut(Exception):
+    """The side did not answer in time, and was killed."""
+
+    def __init__(self, seconds: float, tail: str) -> None:
+        super().__init__(f"no answer within {seconds:g} s")
+        self.seconds = seconds
+        self.tail = tail
+
+
+class Arenas:
+    """The two anonymous memory files of a run: one that every side maps, one that only judges map."""
+
+    def __init__(self) -> None:
+        self.arena, self.vault = _memory_file("kmrun-arena"), _memory_file("kmrun-vault")
+
+    def close(self) -> None:
+        """Let both go; their memory is freed when the last side has ended."""
+        os.close(self.arena)
+        os.close(self.vault)
+
+
+class Launcher:
+    """Starts sides: forked from a zygote on Linux, as fresh interpreters elsewhere."""
+
+    def __init__(self, environment: Mapping[str, str], folder: str) -> None:
+        self._environment = {**os.environ, **environment}
+        self._folder = folder
+        self._zygote: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._living: set[int] = set()
+
+    def start(self, arena: int, vault: int) -> "Side":
+        """Start a side that maps these two memory files.
+
+        Raises:
+            ChannelClosed: the zygote could not start (its message is on stderr).
+        """
+        ours, theirs = socket.socketpair()
+        reading, writing = os.pipe()
+        descriptors = [theirs.fileno(), arena, vault, writing]
+        if sys.platform == "linux":
+            control = self._zygote_control()
+            socket.send_fds(control, [b'{"spawn":true}'], descriptors)
+            pid = int(self._answer(control)["pid"])
+        else:
+            words = [sys.executable, "-m", "kmrun.measure.worker", str(os.getpid()), *map(str, descriptors)]
+            child = subprocess.Popen(
+                words, pass_fds=descriptors, env=self._environment, start_new_session=True, cwd=self._folder
+            )
+            self._children[child.pid], pid = child, child.pid
+        theirs.close()
+        os.close(writing)
+        self._living.add(pid)
+        return Side(pid, Channel(ours), reading, self)
+
+    def reap(self, pid: int, grace_s: float) -> int:
+        """Wait for a side that is ending, kill it after the grace, return its exit code (negative: signal)."""
+        self._living.discard(pid)
+        if self._control is not None:
+            self._control.send(json.dumps({"reap": pid, "grace_s": grace_s}).encode())
+            status = int(self._answer(self._control)["status"])
+            # What user code detached from its side was re-parented to the zygote.
+            self._control.send(json.dumps({"sweep": sorted(self._living)}).encode())
+            self._answer(self._control)
+            return status
+        child = self._children.pop(pid)
+        try:
+            return child.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            return child.wait()
+
+    def close(self) -> None:
+        """End the zygote; every side must have been reaped."""
+        if self._control is not None:
+            self._control.close()
+        if self._zygote is not None:
+            try:
+                self._zygote.wait(_GRACE_S)
+            except subprocess.TimeoutExpired:
+                self._zygote.kill()
+                self._zygote.wait()
+        self._control = self._zygote = None
+
+    def _zygote_control(self) -> socket.socket:
+        if self._control is None:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._zygote = subprocess.Popen(
+                [sys.executable, "-m", "kmrun.measure.zygote", str(theirs.fileno()), str(os.getpid())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                # A kernel's noise must never reach the document on stdout.
+                stdout=subprocess.DEVNULL,
+                env=self._environment,
+                cwd=self._folder,
+                start_new_session=True,
+            )
+            theirs.close()
+            self._control = ours
+            self._answer(ours)
+        return self._control
+
+    @staticmethod
+    def _answer(control: socket.socket) -> dict[str, Any]:
+        body = control.recv(1 << 16)
+        if not body:
+            raise ChannelClosed("the zygote ended")
+        reply: dict[str, Any] = json.loads(body)
+        return reply
+
+
+class Side:
+    """One worker process."""
+
+    def __init__(self, pid: int, channel: Channel, output: int, launcher: Launcher) -> None:
+        self.pid = pid
+        self.on_progress: Callable[[str], None] | None = None
+        self._channel = channel
+        self._launcher = launcher
+        self._ended = False
+        self._output: deque[bytes] = deque()
+        self._kept = 0
+        self._drain = threading.Thread(target=self._read_output, args=(output,), daemon=True)
+        self._drain.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it was not buried yet."""
+        return not self._ended
+
+    def ask(self, op: str, timeout_s: float | None = None, **arguments: Any) -> Any:
+        """Run an operation in the side and return its result.
+
+        Args:
+            op: the operation's name.
+            timeout_s: how long it may take; None for no limit.
+            arguments: its plain arguments.
+
+        Raises:
+            Stopped: user code, the suite or the machine stopped it; the side lives on.
+            Died: the process ended; it is buried.
+            TimedOut: it did not answer; it was killed and is buried.
+            SideBug: kmrun's own fault.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + max(timeout_s, 0.0)
+        try:
+            self._channel.send({"op": op, **arguments})
+            while True:
+                reply = self._channel.receive(deadline)
+                if "progress" not in reply:
+                    break
+                if self.on_progress is not None:
+                    self.on_progress(reply["progress"])
+        except ChannelClosed as closed:
+            status = self.bury(_GRACE_S)
+            raise Died(status, self.tail()) from closed
+        except ChannelTimeout as late:
+            self.bury(0.0)
+            raise TimedOut(timeout_s or 0.0, self.tail()) from late
+        if "bug" in reply:
+            raise SideBug(reply["bug"])
+        if "finding" in reply:
+            raise Stopped(from_plain(Finding, reply["finding"]))
+        return reply.get("ok")
+
+    def stop(self) -> None:
+        """Make it truly idle: OpenMP threads spin after a parallel region and would steal the other side's cores."""
+        self._signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        """Let a stopped side go on."""
+        self._signal(signal.SIGCONT)
+
+    def bury(self, grace_s: float = 0.0) -> int:
+        """End the process and everything it started, and return its exit code (negative: signal)."""
+        if self._ended:
+            return 0
+        self._ended = True
+        self._channel.close()
+        if grace_s == 0.0:
+            self._signal(signal.SIGKILL)
+        status = self._launcher.reap(self.pid, max(grace_s, 0.5))
+        self._signal(signal.SIGKILL)  # the rest of its process group
+        self._drain.join(0.2)
+        return status
+
+    def tail(self) -> str:
+        """Return the end of what user code printed, made harmless for a terminal."""
+        time.sleep(0.01)  # the reader thread takes what is still in the pipe
+        text = b"".join(self._output)[-_TAIL_BYTES:].decode(errors="replace")
+        clean = "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
+        return clean.strip()
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _read_output(self, descriptor: int) -> None:
+        while True:
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk:
+                os.close(descriptor)
+                return
+            self._output.append(chunk)
+            self._kept += len(chunk)
+            while self._kept - len(self._output[0]) > _TAIL_BYTES:
+                self._kept -= len(self._output.popleft())
+
+
+class Idle:
+    """Keeps a side stopped for the length of a block; None keeps nothing."""
+
+    def __init__(self, side: Side | None) -> None:
+        self._side = side
+
+    def __enter__(self) -> None:
+        if self._side is not None and self._side.alive:
+            self._side.stop()
+
+    def __exit__(self, *_: object) -> None:
+        if self._side is not None and self._side.alive:
+            self._side.wake()
+
+
+def _memory_file(name: str) -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(name)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -1,0 +1,275 @@
+"""The parent of a run: opens the sides, keeps them alive, and measures one case after the other. No torch.
+
+The kernel's side and the judge's are started once and live from case to case; what dies or hangs is killed
+with its whole process group and started afresh for the next case.
+"""
+
+import hashlib
+import importlib.util
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from kmrun.core.case import Case
+from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
+from kmrun.core.plain import from_plain
+from kmrun.core.units import BYTES, format_quantity
+from kmrun.device import cpu
+from kmrun.errors import EnvironmentLacks
+from kmrun.measure.protocol import ChannelClosed
+from kmrun.measure.side import Arenas, Died, Idle, Launcher, Side, Stopped, TimedOut
+
+Isolation = Literal["auto", "paired", "serial", "inline"]
+
+OPEN_TIMEOUT_S = 120.0
+CEILING_NS = 0.5e9
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the command line says about measuring.
+
+    `seed` None takes one from the OS after the first kernel was loaded. `flush_l2` False times on hot caches.
+    `threads` None uses every core that the process may run on.
+    """
+
+    isolation: Isolation = "auto"
+    seed: int | None = None
+    quick: bool = False
+    flush_l2: bool = True
+    hot_and_cold: bool = False
+    threads: int | None = None
+
+
+class Supervisor:
+    """Measures cases on one device. A context manager: leaving it leaves no process behind.
+
+    Raises:
+        EnvironmentLacks: on entry, when torch or the device is not there.
+    """
+
+    def __init__(self, device: str = "auto", options: RunOptions | None = None, folder: str = ".") -> None:
+        self.options = options or RunOptions()
+        self.environment: dict[str, Any] = {}
+        self._device_name = device
+        self._folder = folder
+        self._arenas: Arenas | None = None
+        self._launcher: Launcher | None = None
+        self._judge: Side | None = None
+        self._kernel: Side | None = None
+        self._seed = self.options.seed
+        self._device: RunDevice | None = None
+        self._opened: Ceilings | None = None
+        self._ceiling_dtypes: tuple[str, ...] = ()
+        self._cache_bytes: int | None = None
+
+    def __enter__(self) -> Self:
+        """Start the judge and learn what the device is."""
+        if importlib.util.find_spec("torch") is None:
+            raise EnvironmentLacks(
+                "measuring needs torch, which is not installed", "pip install 'kmrun[bench]'"
+            )
+        self._arenas = Arenas()
+        self._launcher = Launcher({"TOKENIZERS_PARALLELISM": "false"}, self._folder)
+        try:
+            facts = self._greet(self.judge())
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        self._device = from_plain(RunDevice, facts["device"])
+        self.environment = {
+            **facts["torch"],
+            "isolation": self.isolation,
+            "isolation_reason": self._isolation_reason(),
+            "threads": self.threads,
+            "trust": "own",
+            "reference_reachable": True,
+        }
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End every process and free the shared memory."""
+        for side in (self._kernel, self._judge):
+            if side is not None:
+                side.bury()
+        if self._launcher is not None:
+            self._launcher.close()
+        if self._arenas is not None:
+            self._arenas.close()
+        self._kernel = self._judge = self._launcher = self._arenas = None
+
+    # ---- what the run is on ------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> RunDevice:
+        """The device that the sides run on."""
+        if self._device is None:
+            raise ValueError("the supervisor was not entered")
+        return self._device
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the cases run on the CPU."""
+        return self.device.kind == "cpu"
+
+    @property
+    def threads(self) -> int:
+        """CPU threads on every side."""
+        return self.options.threads or cpu.usable_cores()
+
+    @property
+    def seed(self) -> int:
+        """The run's seed; drawn from the OS when it is first asked for, which is after a kernel was loaded."""
+        if self._seed is None:
+            self._seed = secrets.randbits(31)
+        return self._seed
+
+    @property
+    def isolation(self) -> Literal["paired", "serial", "inline"]:
+        """How the sides are kept apart in this run."""
+        return "paired" if self.options.isolation == "auto" else self.options.isolation
+
+    def case_seed(self, case: Case, slot: int) -> int:
+        """Return the seed of one drawing of a case's inputs, unrelated between cases and slots."""
+        digest = hashlib.blake2b(f"{self.seed}:{case.id}:{slot}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little") >> 1
+
+    def use_cache_bytes(self, cache_bytes: int) -> None:
+        """Take the last-level cache's size from the matched card (a memory-side cache is larger than the L2)."""
+        self._cache_bytes = cache_bytes
+        for side in (self._judge, self._kernel):
+            if side is not None and side.alive:
+                side.ask("set_cache", OPEN_TIMEOUT_S, cache_bytes=cache_bytes)
+
+    # ---- ceilings ----------------------------------------------------------------------------------------
+
+    def open_ceilings(self, dtypes: tuple[str, ...]) -> Ceilings:
+        """Measure what the machine delivers before the cases."""
+        self._ceiling_dtypes = tuple(dict.fromkeys(dtypes))
+        self._opened = self._ceilings()
+        return self._opened
+
+    def close_ceilings(self) -> Ceilings:
+        """Measure it again after the cases; the larger of both counts, figure by figure."""
+        again = self._ceilings()
+        return again if self._opened is None else self._opened.larger(again)
+
+    def _ceilings(self) -> Ceilings:
+        with self._idle_kernel():
+            found = self.judge().ask(
+                "ceilings", OPEN_TIMEOUT_S, dtypes=list(self._ceiling_dtypes), budget_ns=CEILING_NS
+            )
+        return from_plain(Ceilings, found)
+
+    # ---- cases -------------------------------------------------------------------------------------------
+
+    def measure(self, case: Case, progress: Callable[[str], None] = lambda _: None) -> Measurement:
+        """Check and time one case. Whatever user code does ends in a measurement with findings."""
+        from kmrun.measure.trial import Trial
+
+        begin = time.perf_counter_ns()
+        skipped = self._why_skipped(case)
+        if skipped is not None:
+            return Measurement(case.id, findings=(skipped,))
+        trial = Trial(self, case, progress)
+        return trial.run(begin)
+
+    def _why_skipped(self, case: Case) -> Finding | None:
+        requires = case.requires
+        if requires is not None and requires.module and importlib.util.find_spec(requires.module) is None:
+            sentence = f"skipped: needs the module {requires.module!r}, which is not installed"
+            return Finding("module_missing", sentence, "environment", "skipped")
+        if requires is not None and requires.min_cc:
+            have = self.device.compute_capability
+            if self.device.kind != "cuda" or have is None or _version(have) < _version(requires.min_cc):
+                here = f"compute capability {have}" if have else self.device.name
+                sentence = f"skipped: needs compute capability {requires.min_cc}, this is {here}"
+                return Finding("device_too_old", sentence, "environment", "skipped")
+        if self.on_cpu and any(each.graph for each in (case.implementation, *case.versus)):
+            return Finding(
+                "graph_needs_gpu", "skipped: `graph: true` needs a GPU", "environment", "skipped"
+            )
+        needed, free = sum(case.needed_bytes.values()), self._free_bytes()
+        if needed > free:
+            sentence = f"skipped: needs {format_quantity(needed, BYTES)} of {format_quantity(free, BYTES)}"
+            return Finding("memory", sentence, "environment", "skipped")
+        return None
+
+    def _free_bytes(self) -> int:
+        if self.on_cpu:
+            return cpu.memory_available_bytes()
+        return int(self.judge().ask("memory", OPEN_TIMEOUT_S)["free"])
+
+    # ---- sides -------------------------------------------------------------------------------------------
+
+    def judge(self) -> Side:
+        """Return the judge, started if need be."""
+        if self._judge is None or not self._judge.alive:
+            self._judge = self._start(vault=True)
+            if self._device is not None:
+                self._greet(self._judge)
+        return self._judge
+
+    def kernel(self, compute: bool = True) -> Side:
+        """Return the kernel's side, started if need be."""
+        if self._kernel is None or not self._kernel.alive:
+            self._kernel = self._start(vault=False)
+            self._greet(self._kernel, compute)
+        return self._kernel
+
+    def start_inline(self) -> Side:
+        """Start a side that plays both roles, for one case; the caller buries it."""
+        side = self._start(vault=False)
+        self._greet(side)
+        return side
+
+    def _start(self, vault: bool) -> Side:
+        if self._launcher is None or self._arenas is None:
+            raise ValueError("the supervisor was not entered")
+        try:
+            return self._launcher.start(
+                self._arenas.arena, self._arenas.vault if vault else self._arenas.arena
+            )
+        except ChannelClosed as closed:
+            raise EnvironmentLacks(
+                "a worker could not start: importing torch failed", "try: python -c 'import torch'"
+            ) from closed
+
+    def _greet(self, side: Side, compute: bool = True) -> Mapping[str, Any]:
+        try:
+            facts: Mapping[str, Any] = side.ask(
+                "open",
+                OPEN_TIMEOUT_S,
+                device=self._device_name,
+                threads=self.threads,
+                memory_limit=int(cpu.memory_available_bytes() * 0.9),
+                compute=compute,
+            )
+        except Stopped as stopped:
+            raise EnvironmentLacks(stopped.finding.sentence) from stopped
+        except (Died, TimedOut) as lost:
+            raise EnvironmentLacks(f"a worker could not start: {lost}", lost.tail) from lost
+        if self._cache_bytes is not None:
+            side.ask("set_cache", OPEN_TIMEOUT_S, cache_bytes=self._cache_bytes)
+        return facts
+
+    def _idle_kernel(self) -> Idle:
+        return Idle(self._kernel if self.on_cpu else None)
+
+    def _isolation_reason(self) -> str:
+        if self.options.isolation != "auto":
+            return "asked for"
+        return "two processes fit on this device"
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+

@@ -1,0 +1,284 @@
+"""Timing calls inside a side: what a sample is, on a CPU clock and on device events.
+
+Every figure is nanoseconds per call. Clocks and events are bound when this module is imported, which is before
+any user code is, so that a kernel that patches `time` changes nothing here.
+
+A cold sample works on data that no cache holds. Where the inputs can be copied, calls rotate over distinct
+copies that together are more than twice the last-level cache: the data is cold, the interpreter stays warm, and
+no flush stands between samples. Otherwise, and for long calls on a GPU, the cache is flushed before a sample:
+twice its size is written, then a second buffer of its size is read, so that no dirty line is left to evict.
+"""
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from kmrun.core.statistics import enough
+
+_clock = time.perf_counter_ns
+
+Thunk = Callable[[], Any]
+
+BATCH_BELOW_NS = {"cpu": 20_000, "cuda": 200_000}
+"""Calls shorter than this are batched, so that a sample is well above the clock's grain."""
+SAMPLE_AT_LEAST_NS = {"cpu": 50_000, "cuda": 200_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When to stop: `min_ns` counts samples only and yields to `max_ns`, which is wall time with flushes."""
+
+    min_ns: float
+    max_ns: float
+    rel_ci: float
+    at_least: int = 10
+
+
+class Stopwatch(Protocol):
+    """Times one batch of calls on a device; the seam between the loop below and the hardware."""
+
+    kind: str
+    spread_ns: float
+    """Of empty timings: from the 10th to the 90th percentile."""
+    last_host_ns: float | None
+    """What submitting a call cost the host last time; None where the call itself runs on the host."""
+
+    def batch_ns(self, thunks: Sequence[Thunk], outputs: list[Any] | None) -> float:
+        """Run the thunks back to back, return their time in ns; keep their results in `outputs` if given."""
+
+    def synchronize(self) -> None:
+        """Wait until the device is idle."""
+
+
+class CpuStopwatch:
+    """`perf_counter_ns` around the calls, less what an empty batch of the same length takes."""
+
+    kind = "cpu"
+
+    def __init__(self) -> None:
+        empty = sorted(self._run([_nothing], None) for _ in range(301))
+        self.overhead_ns = float(empty[150])
+        self.spread_ns = float(empty[270] - empty[30])
+        self.last_host_ns: float | None = None
+
+    def batch_ns(self, thunks: Sequence[Thunk], outputs: list[Any] | None) -> float:
+        """See `Stopwatch`."""
+        elapsed = self._run(thunks, outputs)
+        return max(elapsed - self.overhead_ns, 1.0)
+
+    def synchronize(self) -> None:
+        """CPU calls are synchronous."""
+
+    @staticmethod
+    def _run(thunks: Sequence[Thunk], outputs: list[Any] | None) -> int:
+        if outputs is None:
+            begin = _clock()
+            for thunk in thunks:
+                thunk()
+            return _clock() - begin
+        begin = _clock()
+        for thunk in thunks:
+            outputs.append(thunk())
+        return _clock() - begin
+
+
+class CudaStopwatch:
+    """Device events around the calls (CUDA, and HIP through torch's same names).
+
+    The stream first spins for a bounded time, so that the launches are queued before the first event is
+    reached and launch cost does not leak into the sample. A target that synchronises itself waits for the
+    spin; that is detected by its host time and it is then timed without one.
+    """
+
+    kind = "cuda"
+
+    _SPIN_CYCLES = 400_000
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._event = torch.cuda.Event
+        self._sync = torch.cuda.synchronize
+        self._sleep = torch.cuda._sleep
+        self.spins = True
+        self.overhead_ns = 0.0
+        self.last_host_ns: float | None = None
+        pairs = sorted(self.batch_ns([], None) for _ in range(101))
+        self.overhead_ns = pairs[50]
+        self.spread_ns = pairs[90] - pairs[10]
+
+    def batch_ns(self, thunks: Sequence[Thunk], outputs: list[Any] | None) -> float:
+        """See `Stopwatch`."""
+        begin, end = self._event(enable_timing=True), self._event(enable_timing=True)
+        if self.spins:
+            self._sleep(self._SPIN_CYCLES)
+        begin.record()
+        host = _clock()
+        for thunk in thunks:
+            result = thunk()
+            if outputs is not None:
+                outputs.append(result)
+        self.last_host_ns = (_clock() - host) / max(len(thunks), 1)
+        end.record()
+        end.synchronize()
+        return max(begin.elapsed_time(end) * 1e6 - self.overhead_ns, 0.0)
+
+    def synchronize(self) -> None:
+        """Wait until the device is idle."""
+        self._sync(self._device)
+
+    def notice_synchronising(self, thunk: Thunk) -> bool:
+        """Find out whether a call waits for the device by itself; if so, spin no more before it."""
+        begin, end = self._event(enable_timing=True), self._event(enable_timing=True)
+        self.synchronize()
+        begin.record()
+        self._sleep(self._SPIN_CYCLES * 8)
+        end.record()
+        host = _clock()
+        thunk()
+        host_ns = _clock() - host
+        self.synchronize()
+        if host_ns > 0.8e6 * begin.elapsed_time(end):
+            self.spins = False
+        return not self.spins
+
+
+class Flusher:
+    """Evicts everything from the last-level cache; its own time is never part of a sample."""
+
+    def __init__(self, llc_bytes: int, device: torch.device) -> None:
+        self._written = torch.empty(2 * llc_bytes, dtype=torch.uint8, device=device)
+        self._read = torch.zeros(llc_bytes // 4, dtype=torch.int32, device=device)
+        self._sink = torch.zeros((), dtype=torch.int64, device=device)
+        self.bytes = 3 * llc_bytes
+
+    def __call__(self) -> None:
+        """Write twice the cache's size, then read a second buffer of its size, in stream order."""
+        self._written.fill_(1)
+        torch.sum(self._read, dtype=torch.int64, out=self._sink)
+
+
+class Rotation:
+    """Hands out the thunks in turn, so that consecutive calls touch distinct data."""
+
+    def __init__(self, thunks: Sequence[Thunk]) -> None:
+        self.thunks = tuple(thunks)
+        self._next = 0
+
+    def take(self, count: int) -> tuple[list[Thunk], list[int]]:
+        """Return the next `count` thunks and their positions in the rotation."""
+        size = len(self.thunks)
+        places = [(self._next + step) % size for step in range(count)]
+        self._next = (self._next + count) % size
+        return [self.thunks[place] for place in places], places
+
+
+@dataclass(slots=True)
+class Sampler:
+    """Takes samples of one implementation."""
+
+    stopwatch: Stopwatch
+    rotation: Rotation
+    before: Callable[[list[int]], None] | None = None
+    """Untimed preparation of a sample: restoring mutated inputs, then the flush."""
+    batch: int = 1
+
+    def one(self, outputs: list[Any] | None = None) -> tuple[float, list[int]]:
+        """Take one sample; return ns per call and which copies were used."""
+        thunks, places = self.rotation.take(self.batch)
+        if self.before is not None:
+            self.before(places)
+            if self.stopwatch.kind == "cpu":
+                # The flush also evicted the interpreter's own working set: bring that back.
+                for _ in range(8):
+                    self.stopwatch.batch_ns([_nothing], None)
+        return self.stopwatch.batch_ns(thunks, outputs) / len(thunks), places
+
+    def choose_batch(self, call_ns: float) -> int:
+        """Set the number of calls in a sample from a first estimate of one call, and return it."""
+        kind = self.stopwatch.kind
+        if call_ns < BATCH_BELOW_NS[kind]:
+            self.batch = max(1, min(10_000, round(SAMPLE_AT_LEAST_NS[kind] / max(call_ns, 1.0) + 0.5)))
+        else:
+            self.batch = 1
+        return self.batch
+
+    def warm_up(self, least_ns: float, most_ns: float, at_least: int = 10) -> tuple[int, float]:
+        """Call until the level is stable (two halves of the newest samples agree within 3 %) or time is up.
+
+        Returns:
+            the number of samples and the newest level in ns per call.
+        """
+        begin = _clock()
+        taken: list[float] = []
+        while True:
+            taken.append(self.one()[0])
+            spent = _clock() - begin
+            if spent > most_ns and len(taken) >= min(at_least, 3):
+                break
+            if len(taken) >= at_least and spent >= least_ns:
+                newest = taken[-10:]
+                older, newer = _middle(newest[:5]), _middle(newest[5:])
+                if abs(newer - older) <= 0.03 * older:
+                    break
+        return len(taken), _middle(taken[-5:])
+
+    def window(
+        self,
+        budget: Budget,
+        keep: Callable[[int, list[int], list[Any]], None] | None = None,
+        wants: Callable[[int], bool] = lambda _: False,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[float]:
+        """Take samples until the budget says stop.
+
+        Args:
+            budget: the stopping rule.
+            keep: receives the outputs of the calls of a sample that `wants` asked for: its number, the copies
+                used, the results. Their bookkeeping is outside the timed region.
+            wants: whether sample number i is kept.
+            progress: told the number of samples now and then.
+        """
+        samples: list[float] = []
+        begin, sampled_ns, next_look, next_word = _clock(), 0.0, budget.at_least, 0
+        with quiet_collector():
+            while True:
+                kept: list[Any] | None = [] if keep is not None and wants(len(samples)) else None
+                per_call, places = self.one(kept)
+                if keep is not None and kept is not None:
+                    keep(len(samples), places, kept)
+                samples.append(per_call)
+                sampled_ns += per_call * self.batch
+                wall = _clock() - begin
+                if progress is not None and wall >= next_word:
+                    progress(len(samples))
+                    next_word = wall + 200_000_000
+                if wall >= budget.max_ns and len(samples) >= min(3, budget.at_least):
+                    return samples
+                if sampled_ns >= budget.min_ns and len(samples) >= next_look:
+                    if enough(samples, budget.rel_ci, at_least=budget.at_least):
+                        return samples
+                    next_look = len(samples) + max(1, len(samples) // 8)
+
+
+@contextmanager
+def quiet_collector() -> Iterator[None]:
+    """Collect garbage first, then keep the collector out of the samples."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _middle(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]
