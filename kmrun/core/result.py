@@ -12,8 +12,8 @@ from typing import Any
 from kmrun.core.case import Case, Path
 from kmrun.core.clause import ClauseResult
 from kmrun.core.measurement import Ceilings, Finding, Measurement, OutputCheck, RunDevice
-from kmrun.core.score import Ratio, Roofs, Score
-from kmrun.core.statistics import quartiles
+from kmrun.core.score import Ratio, Score
+from kmrun.core.statistics import median, quartiles
 from kmrun.core.verdict import Judgement, worst_check
 
 VERSION = 1
@@ -99,6 +99,7 @@ class CaseResult:
     q3_ms: float | None
     min_ms: float | None
     samples_ms: tuple[float, ...]
+    hot_median_ms: float | None
     hot_samples_ms: tuple[float, ...]
     batch: int | None
     first_call_ms: float | None
@@ -238,6 +239,7 @@ def case_result(
         q3_ms=_in(high, 1e6),
         min_ms=_in(min(found.samples_ns), 1e6) if timed else None,
         samples_ms=tuple(sample / 1e6 for sample in found.samples_ns),
+        hot_median_ms=_in(median(found.hot_samples_ns), 1e6) if found.hot_samples_ns else None,
         hot_samples_ms=tuple(sample / 1e6 for sample in found.hot_samples_ns),
         batch=found.batch if timed else None,
         first_call_ms=_in(found.first_call_ns, 1e6),
@@ -277,13 +279,13 @@ def case_result(
     )
 
 
-def device_entry(device: RunDevice, roofs: Roofs) -> DeviceEntry:
+def device_entry(device: RunDevice, card: str | None) -> DeviceEntry:
     """Return the document's entry of the device that ran."""
     return DeviceEntry(
         kind=device.kind,
         index=device.index,
         name=device.name,
-        card=roofs.card,
+        card=card,
         memory_bytes=device.memory_bytes,
         compute_capability=device.compute_capability,
         max_clock_hz=device.max_clock_hz,

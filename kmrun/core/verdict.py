@@ -84,7 +84,8 @@ def exit_code(
     """Return the exit status of a run.
 
     130 interrupted, 2 the suite is at fault, 1 a kernel is, 3 the environment is (also when all cases were
-    skipped for what it lacks), 4 something is undecided, 0 every clause holds; the first that applies.
+    skipped for a module or a device that it lacks), 4 something is undecided, 0 every clause holds; the
+    first that applies.
     """
     judged = list(judgements)
     if interrupted:
@@ -96,7 +97,7 @@ def exit_code(
     if "kernel" in serious:
         return 1
     all_skipped = bool(judged) and all(judgement.verdict == "skipped" for judgement in judged)
-    lacking = any(reason.fault == "environment" for reason in reasons)
+    lacking = any(reason.fault == "environment" and reason.code != "memory" for reason in reasons)
     if "environment" in serious or (all_skipped and lacking):
         return 3
     undecided = "undecided" in serious or any(judgement.verdict == "inconclusive" for judgement in judged)

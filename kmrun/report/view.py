@@ -8,6 +8,16 @@ from typing import Any
 
 from kmrun.core.dtypes import is_dtype
 from kmrun.core.result import CaseResult, Result
+from kmrun.core.units import (
+    BANDWIDTH,
+    FLOP_RATE,
+    TIME,
+    Unit,
+    choose_unit,
+    format_in,
+    format_number,
+    format_quantity,
+)
 from kmrun.report import numbers
 
 WORDS = {
@@ -136,9 +146,11 @@ def _plain(value: Any) -> str:
 
 
 def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
-    time = numbers.unit_for([case.median_ms for case in cases], numbers.TIME)
-    bandwidth = numbers.unit_for([case.gb_per_s for case in cases], numbers.BANDWIDTH)
-    compute = numbers.unit_for([case.tflop_per_s for case in cases], numbers.COMPUTE)
+    time = choose_unit([_base(case.median_ms, 1e-3) for case in cases], TIME)
+    rates = [_base(case.gb_per_s, 1e9) for case in cases]
+    bandwidth = choose_unit(rates, BANDWIDTH)
+    speeds = [_base(case.tflop_per_s, 1e12) for case in cases]
+    compute = choose_unit(speeds, FLOP_RATE)
     against = {_against(case) for case in cases if case.speedup is not None}
     one = against.pop() if len(against) == 1 else None
     kernels = [case.kernel for case in cases]
@@ -147,8 +159,9 @@ def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, 
         (Column("case", left=True), case_labels(cases)),
         (Column("time"), [_with_unit(case.median_ms, time) for case in cases]),
         (Column("±", expendable=2), [numbers.spread(_half_width(case)) for case in cases]),
-        (Column(bandwidth.name), [numbers.in_unit(case.gb_per_s, bandwidth) for case in cases]),
-        (Column(compute.name), [numbers.in_unit(case.tflop_per_s, compute) for case in cases]),
+        (Column("hot"), [_with_unit(case.hot_median_ms, time) for case in cases]),
+        (Column(bandwidth.symbol), [format_in(rate, bandwidth) for rate in rates]),
+        (Column(compute.symbol), [format_in(speed, compute) for speed in speeds]),
         (Column("bound", left=True, expendable=1), [case.bound or "-" for case in cases]),
         (Column("%roof"), [numbers.percent(case.roof_fraction) for case in cases]),
         (Column("%ceil", expendable=3), [numbers.percent(case.ceiling_fraction) for case in cases]),
@@ -165,8 +178,12 @@ def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, 
     return tuple(column for column, _ in shown), tuple(rows)
 
 
-def _with_unit(milliseconds: float | None, unit: numbers.Unit) -> str:
-    return "-" if milliseconds is None else f"{numbers.in_unit(milliseconds, unit)} {unit.name}"
+def _base(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _with_unit(milliseconds: float | None, unit: Unit) -> str:
+    return "-" if milliseconds is None else f"{format_in(milliseconds * 1e-3, unit)} {unit.symbol}"
 
 
 def _half_width(case: CaseResult) -> float | None:
@@ -184,7 +201,7 @@ def _against(case: CaseResult) -> str:
 def _speedup(case: CaseResult, *, named: bool) -> str:
     if case.speedup is None:
         return "-"
-    shown = f"{numbers.significant(case.speedup, 2 if case.speedup < 10 else 3)} x"
+    shown = f"{format_number(case.speedup, 2 if case.speedup < 10 else 3)} x"
     return f"{shown} {_against(case)}" if named else shown
 
 
@@ -221,12 +238,12 @@ def _ceilings(result: Result) -> tuple[str, ...]:
     best = max(result.ceilings.bandwidths, key=lambda seen: seen.gb_per_s, default=None)
     if best is None:
         return ()
-    unit = numbers.unit_for([best.gb_per_s], numbers.BANDWIDTH)
-    parts = [f"{numbers.in_unit(best.gb_per_s, unit)} {unit.name} {best.kind}"]
-    for rate in result.ceilings.matmuls:
-        unit = numbers.unit_for([rate.tflop_per_s], numbers.COMPUTE)
-        parts.append(f"{numbers.in_unit(rate.tflop_per_s, unit)} {unit.name} {rate.dtype}")
-    return (*parts, f"measured now, {numbers.duration(result.ceilings.wall_s)}")
+    rates = [
+        f"{format_quantity(rate.tflop_per_s * 1e12, FLOP_RATE)} {rate.dtype}"
+        for rate in result.ceilings.matmuls
+    ]
+    memory = f"{format_quantity(best.gb_per_s * 1e9, BANDWIDTH)} {best.kind}"
+    return (memory, *rates, f"measured now, {numbers.duration(result.ceilings.wall_s)}")
 
 
 def _notes(cases: Sequence[CaseResult]) -> list[str]:

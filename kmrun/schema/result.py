@@ -87,6 +87,7 @@ class Case(Document):
     q3_ms: NotNegative | None
     min_ms: NotNegative | None
     samples_ms: Many[float] = Field(description="Time per call of every sample, in time order.")
+    hot_median_ms: NotNegative | None
     hot_samples_ms: Many[float]
     batch: Count | None = Field(description="Calls in one sample.")
     first_call_ms: NotNegative | None

@@ -15,7 +15,7 @@ NO_MODULE = Finding("module-missing", "needs triton", "environment", "error")
 WEDGED = Finding("device-wedged", "the device does not answer", "environment", "error")
 NOISY = Finding("too-noisy", "never settled", "undecided", "inconclusive")
 SKIP_MODULE = Finding("missing-module", "triton is not installed", "environment", "skipped")
-SKIP_SIZE = Finding("too-large", "needs 90 GB of 80", "undecided", "skipped")
+SKIP_SIZE = Finding("memory", "needs 90 GB of 80", "environment", "skipped")
 
 
 def judged(case=None, kind="cpu", card=None, alpha=0.01, **found):

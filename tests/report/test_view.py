@@ -62,7 +62,7 @@ def test_columns_that_do_not_apply_are_left_out():
 
 def test_the_roof_column_comes_with_a_card():
     case = make_entry(device=GPU, roofs=Roofs(1e11, 1e13, 1e13, 1e13, "l4"))
-    shown = view(make_result(case, device=device_entry(GPU, Roofs(card="l4"))))
+    shown = view(make_result(case, device=device_entry(GPU, "l4")))
     assert cells(shown, "%roof") == ["10 %"]
     assert shown.device == ("Test GPU (l4)", "torch 2.13.0", "cold L2, sustained clocks, paired")
 

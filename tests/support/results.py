@@ -35,7 +35,7 @@ def make_result(*entries: CaseResult, **changes: Any) -> Result:
         "command": ("kmrun", "suites/add.yaml"),
         "seed": 7,
         "error_rate": 0.01,
-        "device": device_entry(CPU, Roofs()),
+        "device": device_entry(CPU, None),
         "environment": {"kmrun": "0.1.0", "python": "3.11.9", "torch": "2.13.0"},
         "ceilings": ceiling_entry(CEILINGS),
         "cases": entries or (make_entry(),),
