@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -90,9 +91,16 @@ def as_text(item: Diagnostic, colour: bool = False) -> str:
     if item.source is not None and item.source.line(span.line).strip():
         lines += _excerpt(item, item.source.line(span.line), paint)
     elif item.hint:
-        lines.append(f"   = {printable(item.hint)}")
-    lines += [f"   = {printable(note)}" for note in item.notes]
+        lines += _note(item.hint)
+    for note in item.notes:
+        lines += _note(note)
     return "\n".join(lines)
+
+
+def _note(text: str) -> list[str]:
+    return textwrap.wrap(
+        printable(text), _WIDTH, initial_indent="   = ", subsequent_indent="     ", break_long_words=False
+    )
 
 
 def _excerpt(item: Diagnostic, line: str, paint: Any) -> list[str]:
@@ -107,12 +115,14 @@ def _excerpt(item: Diagnostic, line: str, paint: Any) -> list[str]:
     gutter = " " * len(number)
     caret = "^" * max(1, _columns(marked))
     pad = " " * (_columns(before) + len(cut_left))
-    hint = f" {printable(item.hint)}" if item.hint else ""
+    aside = bool(item.hint) and len(pad) + len(caret) + len(item.hint) < _WIDTH
+    hint = f" {printable(item.hint)}" if aside else ""
     bar = paint("|", "frame")
     return [
         f"{gutter} {bar}",
         f"{paint(number, 'frame')} {bar} {cut_left}{before}{marked}{after}{cut_right}",
         f"{gutter} {bar} {pad}{paint(caret, item.severity)}{hint}",
+        *(_note(item.hint) if item.hint and not aside else ()),
     ]
 
 

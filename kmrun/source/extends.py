@@ -23,9 +23,9 @@ _TARGET_KEYS = ("target", "setup")
 class _Fault(Exception):
     """A problem at the `extends` value being resolved."""
 
-    def __init__(self, code: str, message: str, hint: str = "", offset: int | None = None) -> None:
+    def __init__(self, code: str, message: str, hint: str = "", part: tuple[int, int] = (0, 0)) -> None:
         super().__init__(message)
-        self.code, self.message, self.hint, self.offset = code, message, hint, offset
+        self.code, self.message, self.hint, self.part = code, message, hint, part
 
 
 @dataclass
@@ -94,7 +94,7 @@ class _Resolver:
         if name not in named:
             near = meant(name, named)
             hint = f"did you mean '{near}'?" if near else f"kernels there: {listed(named) or 'none'}"
-            raise _Fault(KERNEL, f"no kernel '{name}' in {path.name}", hint, offset)
+            raise _Fault(KERNEL, f"no kernel '{name}' in {path.name}", hint, (offset, len(name)))
         return named[name]
 
     def _merged(self, base: Node, kernel: Node) -> Node:
@@ -141,7 +141,8 @@ def resolve(document: Document, path: FilePath) -> tuple[Document, list[Problem]
             nodes.append(resolver.expanded(kernel, resolved, start))
             continue
         except _Fault as fault:
-            found.append(Problem(fault.code, place, fault.message, fault.hint, offset=fault.offset))
+            offset, length = fault.part if fault.part[1] else (None, None)
+            found.append(Problem(fault.code, place, fault.message, fault.hint, offset=offset, length=length))
         except InvalidSuite:
             pass  # the other file's own diagnostics are in `foreign`
         lost.add(index)

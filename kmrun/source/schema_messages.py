@@ -199,6 +199,8 @@ def _literal(item: SchemaError) -> Problem:
     choices = [word.strip("'") for word in item.context["expected"].replace(" or ", ", ").split(", ")]
     near = meant(item.value, choices) if isinstance(item.value, str) else None
     hint = f"did you mean '{near}'?" if near else ""
+    if near == item.value:
+        hint = f"without quotes: {near}"
     name = item.path[-1] if item.path else ""
     message = f"'{name}' is {listed(choices[:-1])} or {choices[-1]}, found {described(item.value)}"
     if len(choices) == 1:
@@ -262,6 +264,7 @@ def _type_hint(item: SchemaError) -> str:
 def _key_hint(item: SchemaError) -> str:
     name = item.path[-1] if item.path else ""
     return {
+        "reference": "write module:attribute, or {target: module:attribute, compute: fp64}",
         "versus": "name it: versus: {eager: module:attribute}",
         "timeout_s": "write {first_call: 300, case: 60}",
         "requires": 'write {module: triton, min_cc: "8.0"}',

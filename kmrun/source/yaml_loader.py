@@ -267,6 +267,7 @@ class _Builder:
             return Node(node.source, node.span, f"\0{len(self.found)}")
         hint = 'a template in braces must be quoted: "{{ ... }}"' if node.flow else "keys are plain words"
         self._mistake(node.span, "K113", "a key must be a word", hint)
+        self.spoiled.add(self._path()[:-1])
         return Node(node.source, node.span, f"\0{len(self.found)}")
 
     def _mapping(self, entries: list[tuple[Node, Node]]) -> dict[str, tuple[Node, Node]]:
