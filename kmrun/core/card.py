@@ -16,7 +16,6 @@ class OccupancyLimits:
     blocks_per_sm: int
     registers_per_sm: int
     registers_per_block: int
-    registers_per_thread: int
     register_alloc_per_warp: int
     sub_partitions: int
     shared_bytes_per_sm: int

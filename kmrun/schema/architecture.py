@@ -58,7 +58,6 @@ class Occupancy(Document):
     blocks_per_sm: Count
     registers_per_sm: Count = 65536
     registers_per_block: Count = 65536
-    registers_per_thread: Count = 255
     register_alloc_per_warp: Count = 256
     sub_partitions: Count = 4
     shared_bytes_per_sm: Count

@@ -6,7 +6,6 @@ Everyday commands take `kmrun.source.catalogue`, which needs neither yaml nor py
 from collections.abc import Mapping
 from pathlib import Path
 
-from kmrun.core.architectures import ARCHITECTURES
 from kmrun.core.card import Architecture, Card, OccupancyLimits, RateTable, merged_rates
 from kmrun.core.peaks import SCALE
 from kmrun.core.problem import Problem
@@ -31,7 +30,7 @@ def read_architectures(path: Path, name: str | None = None) -> dict[str, Archite
 
 
 def read_cards(
-    path: Path, name: str | None = None, architectures: Mapping[str, Architecture] = ARCHITECTURES
+    path: Path, name: str | None = None, architectures: Mapping[str, Architecture] | None = None
 ) -> dict[str, Card]:
     """Return the cards of a file by id, each with the rates that apply to it.
 
@@ -39,11 +38,17 @@ def read_cards(
         InvalidSuite: the file is wrong; carries every diagnostic (an unknown architecture or segment, two
             cards of one alias, and whatever the schema refuses).
     """
+    known = _shipped_architectures() if architectures is None else architectures
     document, places = read_document(path, card_schema.CardFile, name)
-    refuse(_problems(document, architectures), places)
-    return {
-        key: _card(key, value, architectures[value.architecture]) for key, value in document.cards.items()
-    }
+    refuse(_problems(document, known), places)
+    return {key: _card(key, value, known[value.architecture]) for key, value in document.cards.items()}
+
+
+def _shipped_architectures() -> Mapping[str, Architecture]:
+    # Not at the top: the generator must run when the generated module is stale.
+    from kmrun.core.architectures import ARCHITECTURES
+
+    return ARCHITECTURES
 
 
 def _problems(document: card_schema.CardFile, architectures: Mapping[str, Architecture]) -> list[Problem]:
