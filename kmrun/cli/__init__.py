@@ -6,6 +6,7 @@ Only the module of the command that was asked for is imported, so that `kmrun co
 
 import difflib
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,7 @@ from typing import Annotated
 import typer
 
 from kmrun import __version__
-from kmrun.errors import KmrunError, UsageError
+from kmrun.errors import Interrupted, KmrunError, UsageError
 
 COMMANDS = {
     "run": "measure, judge and score suites (the default: `kmrun FILE.yaml`)",
@@ -39,10 +40,28 @@ def main() -> None:
         app = build_app(arguments)
         sys.exit(app(args=arguments, prog_name="kmrun", standalone_mode=True))
     except KmrunError as error:
-        sys.stderr.write(f"error: {error.sentence}\n")
-        if error.hint:
-            sys.stderr.write(f"hint: {error.hint}\n")
+        sys.stderr.write(explained(error))
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.exit(Interrupted.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`). Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def explained(error: KmrunError) -> str:
+    """Return an error as a person reads it: its places with excerpts, else its sentence and hint."""
+    found = getattr(error, "diagnostics", ())
+    if found:
+        from kmrun.source.diagnostics import render
+
+        number = len(found)
+        codes = sorted({item.code for item in found})
+        errors = "1 error" if number == 1 else f"{number} errors"
+        return f"{render(found, 'text', sys.stderr.isatty())}{errors} · kmrun explain {codes[0]}\n"
+    return f"error: {error.sentence}\n" + (f"hint: {error.hint}\n" if error.hint else "")
 
 
 def with_default_command(arguments: list[str]) -> list[str]:
@@ -56,7 +75,12 @@ def with_default_command(arguments: list[str]) -> list[str]:
     first = arguments[0]
     if first in COMMANDS or first in ("--help", "-h", "--version"):
         return arguments
-    if first.startswith("-") or Path(first).suffix in (".yaml", ".yml") or Path(first).exists() or "/" in first:
+    if (
+        first.startswith("-")
+        or Path(first).suffix in (".yaml", ".yml")
+        or Path(first).exists()
+        or "/" in first
+    ):
         return ["run", *arguments]
     near = difflib.get_close_matches(first, COMMANDS, n=1)
     hint = f"did you mean 'kmrun {near[0]}'?" if near else "`kmrun --help` lists the commands"
@@ -64,7 +88,7 @@ def with_default_command(arguments: list[str]) -> list[str]:
 
 
 def build_app(arguments: list[str]) -> typer.Typer:
-    """Return the application with the one command that was asked for, or with all of them for the help page."""
+    """Return the application with the one command that was asked for, or for the help page."""
     app = typer.Typer(
         name="kmrun",
         add_completion=False,
@@ -72,14 +96,22 @@ def build_app(arguments: list[str]) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        help="Is this kernel good, measured against what the hardware can do, and which card is worth paying for?",
+        help="Is this kernel good, measured against what the hardware can do, "
+        "and which card is worth paying for?",
     )
     app.callback()(_root)
-    wanted = [arguments[0]] if arguments[0] in COMMANDS else list(COMMANDS)
-    for name in wanted:
-        module = importlib.import_module(f"kmrun.cli.{name}")
-        app.command(name, short_help=COMMANDS[name])(module.command)
+    if arguments[0] in COMMANDS:
+        module = importlib.import_module(f"kmrun.cli.{arguments[0]}")
+        app.command(arguments[0], short_help=COMMANDS[arguments[0]])(module.command)
+    else:
+        # The help page shows names and one line each; nothing is imported for it.
+        for name, line in COMMANDS.items():
+            app.command(name, short_help=line)(_never_called)
     return app
+
+
+def _never_called() -> None:
+    raise AssertionError("the application was built for the help page")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,77 @@
+"""`kmrun run`, the default command: measure, judge and score suites."""
+
+from typing import Annotated
+
+import typer
+
+ISOLATIONS = ("auto", "paired", "serial", "inline")
+
+
+def command(
+    suites: Annotated[
+        list[str], typer.Argument(metavar="FILE|DIR...", help="Suite files, or folders to search for suites.")
+    ],
+    device: Annotated[
+        str,
+        typer.Option(metavar="auto|cpu|cuda|cuda:N", help="Where to run; auto is the first GPU, else cpu."),
+    ] = "auto",
+    pattern: Annotated[
+        str, typer.Option("-k", metavar="CASE", help="Only this case id, or glob, or part of an id.")
+    ] = "",
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="Only kernels with one of these tags.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Replay the inputs of the run that printed this seed.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A quarter of the time, wider intervals.")] = False,
+    no_flush_l2: Annotated[
+        bool, typer.Option("--no-flush-l2", help="Time with hot caches; there is no memory roof then.")
+    ] = False,
+    hot_and_cold: Annotated[
+        bool, typer.Option("--hot-and-cold", help="Time with hot caches as well.")
+    ] = False,
+    isolation: Annotated[
+        str, typer.Option(metavar="|".join(ISOLATIONS), help="How kernel and reference are kept apart.")
+    ] = "auto",
+    allow_inconclusive: Annotated[
+        bool, typer.Option("--allow-inconclusive", help="Exit 0, not 4, when something is undecided.")
+    ] = False,
+    card: Annotated[
+        str, typer.Option(metavar="ID", help="The card that this GPU is, where its name does not say.")
+    ] = "",
+    cards: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="A card file laid over the shipped one.")
+    ] = None,
+    save: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the result document there, after every case.")
+    ] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print the result document and nothing else.")] = False,
+) -> None:
+    """Measure, judge and score suites.
+
+    Exit code 0: all clauses hold; 1: a contract is broken; 2: a suite or the command line is wrong; 3: the
+    environment lacks something; 4: something is undecided; 130: interrupted.
+    """
+    from kmrun.cli.running import Settings, run_suites
+
+    raise typer.Exit(
+        run_suites(
+            suites,
+            Settings(
+                device=device,
+                pattern=pattern,
+                tags=tuple(tag or ()),
+                seed=seed,
+                quick=quick,
+                flush_l2=not no_flush_l2,
+                hot_and_cold=hot_and_cold,
+                isolation=isolation,
+                allow_inconclusive=allow_inconclusive,
+                card=card,
+                overlays=tuple(cards or ()),
+                save=save,
+                as_json=json,
+            ),
+        )
+    )

@@ -1,0 +1,239 @@
+"""What `run` and `time` share: from checked suites and settings to a printed scorecard and an exit code."""
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast, get_args
+
+import typer
+
+from kmrun.cli.session import Job, Outcome, Session, Supervising
+from kmrun.core.card import Card, per_device
+from kmrun.core.case import Case
+from kmrun.core.measurement import RunDevice
+from kmrun.core.result import Locate, Result
+from kmrun.core.verdict import exit_code
+from kmrun.errors import EnvironmentLacks, UsageError
+from kmrun.measure.supervisor import Isolation, RunOptions, Supervisor
+from kmrun.plan import Expansion, select
+from kmrun.report.progress import Line, Progress
+from kmrun.report.table import coloured, encodable, plain, render
+from kmrun.report.view import view
+from kmrun.source import diagnostics
+from kmrun.source.catalogue import Catalogue, load_cards
+from kmrun.source.document import Document
+from kmrun.source.suite_files import find_suites
+from kmrun.source.suite_plan import PlannedSuite, read_and_plan
+from kmrun.store import results as documents
+
+_DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the command line says, apart from which suites."""
+
+    device: str = "auto"
+    pattern: str = ""
+    tags: tuple[str, ...] = ()
+    seed: int | None = None
+    quick: bool = False
+    flush_l2: bool = True
+    hot_and_cold: bool = False
+    isolation: str = "auto"
+    allow_inconclusive: bool = False
+    card: str = ""
+    overlays: tuple[str, ...] = ()
+    save: str = ""
+    as_json: bool = False
+
+
+def run_suites(words: Sequence[str], settings: Settings) -> int:
+    """Check every suite, then run them all; return the exit code.
+
+    Raises:
+        KmrunError: a suite or an option is wrong, or the environment lacks something; nothing was measured.
+    """
+    planned = check_suites(words)
+    for item in planned:
+        warnings = diagnostics.render(item.warnings, "text", sys.stderr.isatty())
+        sys.stderr.write(encodable(warnings, sys.stderr.encoding))
+    jobs = [job_of(item, settings) for item in planned]
+    matching = [cases for item in planned if (cases := _matching(item.expansion, settings))]
+    if not matching:
+        raise UsageError(*_no_match(settings, [case.id for item in planned for case in item.expansion.cases]))
+    return run_jobs(jobs, settings)
+
+
+def check_suites(words: Sequence[str]) -> list[PlannedSuite]:
+    """Read and plan every suite before any of them runs.
+
+    Raises:
+        InvalidSuite: with the mistakes of all files.
+    """
+    planned: list[PlannedSuite] = []
+    wrong: list[diagnostics.Diagnostic] = []
+    for path, name in find_suites(words):
+        try:
+            planned.append(read_and_plan(path, name))
+        except diagnostics.InvalidSuite as error:
+            wrong += error.diagnostics
+    if wrong:
+        raise diagnostics.InvalidSuite(list(dict.fromkeys(wrong)))
+    return planned
+
+
+def job_of(planned: PlannedSuite, settings: Settings, file: str | None = None) -> Job:
+    """Return what a session needs of a planned suite."""
+    read = planned.read
+    return Job(
+        name=read.suite.suite,
+        file=file or read.document.source.name,
+        digest=read.digest,
+        folder=str(read.path.parent.resolve()),
+        cases_for=cases_for(planned.expansion, settings),
+        locate=locate_in(read.document),
+    )
+
+
+def cases_for(expansion: Expansion, settings: Settings) -> Callable[[RunDevice, str | None], Sequence[Case]]:
+    """Return the function that picks the cases to run, once the device is known."""
+
+    def pick(device: RunDevice, card: str | None) -> Sequence[Case]:
+        return _matching(expansion, settings, device.kind, card)
+
+    return pick
+
+
+def locate_in(document: Document) -> Locate:
+    """Return the function that turns a document path into file and line."""
+
+    def locate(path: tuple[str | int, ...]) -> tuple[str, int]:
+        place = document.place(path)
+        return place.source.name, place.span.line
+
+    return locate
+
+
+def run_jobs(jobs: Sequence[Job], settings: Settings) -> int:
+    """Measure, print and save; return the exit code.
+
+    Raises:
+        KmrunError: an option is wrong, or nothing could be measured.
+    """
+    target = documents.ResultFile(Path(settings.save), several=len(jobs) > 1) if settings.save else None
+    options, catalogue = _options(settings), load_cards([Path(overlay) for overlay in settings.overlays])
+    asked = per_device(catalogue.find(settings.card)) if settings.card else None
+
+    def open_supervisor(folder: str) -> AbstractContextManager[Supervising]:
+        return make_supervisor(settings.device, options, folder)
+
+    session = Session(
+        open_supervisor=open_supervisor,
+        match_card=lambda device: match_card(catalogue, device, asked),
+        progress=_progress,
+        save=target.write if target else lambda results: None,
+        command=("kmrun", *sys.argv[1:]),
+    )
+    outcome = session.run(jobs)
+    return report(outcome, settings, several=len(jobs) > 1)
+
+
+def make_supervisor(device: str, options: RunOptions, folder: str) -> AbstractContextManager[Supervising]:
+    """Return the supervisor of a run; the one place where measuring begins."""
+    return Supervisor(device, options, folder)
+
+
+def match_card(catalogue: Catalogue, device: RunDevice, asked: Card | None) -> Card | None:
+    """Return the card of a device: the one asked for, else what its driver's name says; None for a CPU.
+
+    Raises:
+        UsageError: a card was asked for, but this is a CPU.
+    """
+    if device.kind == "cpu":
+        if asked is not None:
+            raise UsageError(f"--card {asked.id} is a GPU, but this run is on the CPU", "leave --card out")
+        return None
+    if asked is not None:
+        return asked
+    matched = catalogue.match_driver(
+        device.name, device.sm_count, device.memory_bytes, device.compute_capability
+    )
+    if matched.card is None and matched.candidates:
+        names = ", ".join(matched.candidates)
+        sys.stderr.write(f"warning: {device.name} may be {names}: say which with --card, for its roof\n")
+    return matched.card
+
+
+def report(outcome: Outcome, settings: Settings, *, several: bool) -> int:
+    """Print what a run came to, and return the exit code.
+
+    Raises:
+        KmrunError: the error that ended the run, when there is nothing to print or after printing it.
+    """
+    code = exit_code(
+        outcome.judgements,
+        allow_inconclusive=settings.allow_inconclusive,
+        interrupted=outcome.interrupted,
+    )
+    empty = not any(result.cases for result in outcome.results)
+    if settings.as_json:
+        if outcome.results or several:
+            typer.echo(documents.render(outcome.results, several=several), nl=False)
+    elif not empty:
+        typer.echo(_scorecards(outcome.results, code if outcome.stopped is None else None), nl=False)
+    if outcome.stopped is not None:
+        raise outcome.stopped
+    if empty and not outcome.interrupted:
+        raise EnvironmentLacks("no case of these suites is for this device", "`kmrun list` shows them all")
+    return code
+
+
+def _scorecards(results: Sequence[Result], code: int | None) -> str:
+    paint = coloured if sys.stdout.isatty() and diagnostics.wants_colour() else plain
+    shown = [result for result in results if result.cases]
+    texts = [render(view(result), code if result is shown[-1] else None, paint=paint) for result in shown]
+    return encodable("\n".join(texts), sys.stdout.encoding)
+
+
+def _progress(total: int) -> Progress:
+    return Line(sys.stderr, total) if sys.stderr.isatty() else Progress()
+
+
+def _options(settings: Settings) -> RunOptions:
+    if settings.isolation not in get_args(Isolation):
+        names = ", ".join(get_args(Isolation))
+        raise UsageError(f"--isolation {settings.isolation}: no such isolation", f"one of {names}")
+    if not _DEVICE.fullmatch(settings.device):
+        hint = "one of auto, cpu, cuda, cuda:N; torch calls AMD cards cuda, too"
+        raise UsageError(f"--device {settings.device}: no such device", hint)
+    if settings.hot_and_cold and not settings.flush_l2:
+        raise UsageError("--hot-and-cold times both, --no-flush-l2 only hot", "leave one of them out")
+    return RunOptions(
+        isolation=cast(Isolation, settings.isolation),
+        seed=settings.seed,
+        quick=settings.quick,
+        flush_l2=settings.flush_l2,
+        hot_and_cold=settings.hot_and_cold,
+    )
+
+
+def _matching(
+    expansion: Expansion, settings: Settings, kind: str | None = None, card: str | None = None
+) -> Sequence[Case]:
+    return select(
+        expansion.cases, pattern=settings.pattern or None, tags=settings.tags, device=kind, card=card
+    )
+
+
+def _no_match(settings: Settings, ids: Sequence[str]) -> tuple[str, str]:
+    import difflib
+
+    asked = [f"-k {settings.pattern!r}"] if settings.pattern else []
+    asked += [f"--tag {tag}" for tag in settings.tags]
+    near = difflib.get_close_matches(settings.pattern, ids, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else "`kmrun list FILE` shows the cases"
+    return f"no case matches {' '.join(asked)}", hint

@@ -1,0 +1,272 @@
+"""A run: the suites' cases measured one after the other, scored, judged, and written down after each."""
+
+import datetime
+import platform
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from kmrun import __version__
+from kmrun.core.card import Card
+from kmrun.core.case import Case
+from kmrun.core.clause import count_sampled
+from kmrun.core.measurement import Ceilings, Measurement, RunDevice
+from kmrun.core.result import (
+    VERSION,
+    CaseResult,
+    Locate,
+    Result,
+    SuiteEntry,
+    case_result,
+    ceiling_entry,
+    device_entry,
+)
+from kmrun.core.roofs import roofs_of
+from kmrun.core.score import score
+from kmrun.core.statistics import corrected_alpha
+from kmrun.core.verdict import Judgement, judge
+from kmrun.errors import KmrunError
+from kmrun.report.progress import Progress
+from kmrun.report.view import axes_label
+from kmrun.store.repository import git_state
+
+
+class Supervising(Protocol):
+    """What a run needs of a supervisor."""
+
+    environment: dict[str, Any]
+
+    @property
+    def device(self) -> RunDevice:
+        """The device that the cases run on."""
+
+    @property
+    def seed(self) -> int:
+        """The seed that replays the inputs; known once a kernel was loaded."""
+
+    def use_cache_bytes(self, cache_bytes: int) -> None:
+        """Take the last-level cache's size from the matched card."""
+
+    def open_ceilings(self, dtypes: tuple[str, ...]) -> Ceilings:
+        """Measure what the machine delivers, before the cases."""
+
+    def close_ceilings(self) -> Ceilings:
+        """Measure it again, and return the larger of both."""
+
+    def measure(self, case: Case, progress: Callable[[str], None]) -> Measurement:
+        """Measure one case."""
+
+
+Open = Callable[[str], AbstractContextManager[Supervising]]
+"""Starts a supervisor whose sides work in a folder."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One suite to run: what its document says of it, and its cases for a device."""
+
+    name: str
+    file: str | None
+    digest: str | None
+    folder: str
+    cases_for: Callable[[RunDevice, str | None], Sequence[Case]]
+    locate: Locate = lambda path: None
+
+
+@dataclass
+class _Going:
+    """A suite under way: what is known so far."""
+
+    job: Job
+    device: RunDevice
+    card: Card | None
+    environment: dict[str, Any]
+    cases: Sequence[Case]
+    command: tuple[str, ...]
+    started: str
+    begin: float
+    alpha: float
+    ceilings: Ceilings
+    found: list[tuple[Case, Measurement]] = field(default_factory=list)
+    judged: list[Judgement] = field(default_factory=list)
+    entries: list[CaseResult] = field(default_factory=list)
+    wall_s: float = 0.0
+    seed: int | None = None
+
+    def add(self, case: Case, found: Measurement) -> None:
+        """Score and judge a case that was measured."""
+        roofs = roofs_of(case, self.card, self.device.max_clock_hz)
+        scored = score(case, found, self.device, self.ceilings, roofs)
+        judged = judge(case, found, scored, self.device.kind, roofs.card, self.alpha)
+        self.found.append((case, found))
+        self.judged.append(judged)
+        self.entries.append(case_result(case, found, scored, judged, self.job.locate))
+
+    def held_against(self, ceilings: Ceilings) -> None:
+        """Score and judge everything again: the machine may have delivered more after the cases."""
+        self.ceilings, found = ceilings, self.found
+        self.found, self.judged, self.entries = [], [], []
+        for case, measured in found:
+            self.add(case, measured)
+
+    def document(self, complete: bool) -> Result:
+        """Return the result document as of now."""
+        return Result(
+            kmrun_result=VERSION,
+            complete=complete,
+            suite=SuiteEntry(self.job.name, self.job.file, self.job.digest),
+            started=self.started,
+            wall_s=self.wall_s,
+            command=self.command,
+            seed=self.seed,
+            error_rate=self.alpha,
+            device=device_entry(self.device, self.card.id if self.card else None),
+            environment=self.environment,
+            ceilings=ceiling_entry(self.ceilings),
+            cases=tuple(self.entries),
+        )
+
+
+@dataclass
+class Outcome:
+    """What a run came to. `stopped` is the error that ended it early, `interrupted` that a person did."""
+
+    results: list[Result] = field(default_factory=list)
+    judgements: list[Judgement] = field(default_factory=list)
+    interrupted: bool = False
+    stopped: KmrunError | None = None
+
+
+class Session:
+    """Runs suites; `save` is called with all documents after every case."""
+
+    def __init__(
+        self,
+        open_supervisor: Open,
+        match_card: Callable[[RunDevice], Card | None],
+        progress: Callable[[int], Progress],
+        save: Callable[[Sequence[Result]], None],
+        command: Sequence[str] = (),
+    ) -> None:
+        self._open = open_supervisor
+        self._match_card = match_card
+        self._progress = progress
+        self._save = save
+        self._command = tuple(command)
+        self._going: list[_Going] = []
+        self._complete: set[int] = set()
+
+    def run(self, jobs: Sequence[Job]) -> Outcome:
+        """Measure every case of every suite, in order; Ctrl-C and SIGTERM end it with what there is."""
+        outcome = Outcome()
+        try:
+            with _terminated_like_interrupted():
+                for folder, group in groupby(jobs, key=lambda job: job.folder):
+                    self._run_in(folder, list(group))
+        except KeyboardInterrupt:
+            outcome.interrupted = True
+        except KmrunError as error:
+            outcome.stopped = error
+        outcome.results = self._documents()
+        outcome.judgements = [judgement for going in self._going for judgement in going.judged]
+        if outcome.results:
+            self._save(outcome.results)
+        return outcome
+
+    def _run_in(self, folder: str, jobs: Sequence[Job]) -> None:
+        with self._open(folder) as supervisor:
+            device = supervisor.device
+            card = self._match_card(device)
+            if card is not None and card.llc_bytes:
+                supervisor.use_cache_bytes(card.llc_bytes)
+            selected = [(job, job.cases_for(device, card.id if card else None)) for job in jobs]
+            every = [case for _, cases in selected for case in cases]
+            ceilings = supervisor.open_ceilings(_dtypes(every)) if every else Ceilings()
+            progress, here = self._progress(len(every)), []
+            try:
+                for job, cases in selected:
+                    going = self._start(job, cases, supervisor, device, card, ceilings)
+                    here.append(going)
+                    self._measure(going, supervisor, progress)
+            finally:
+                progress.close()
+            if every:
+                final = supervisor.close_ceilings()
+                for going in here:
+                    going.held_against(final)
+            for going in here:
+                self._complete.add(id(going))
+
+    def _start(
+        self,
+        job: Job,
+        cases: Sequence[Case],
+        supervisor: Supervising,
+        device: RunDevice,
+        card: Card | None,
+        ceilings: Ceilings,
+    ) -> _Going:
+        sampled = count_sampled(cases, device.kind, card.id if card else None)
+        going = _Going(
+            job=job,
+            device=device,
+            card=card,
+            environment=_environment(supervisor.environment, job.folder),
+            cases=cases,
+            command=self._command,
+            started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            begin=time.monotonic(),
+            alpha=corrected_alpha(sampled),
+            ceilings=ceilings,
+        )
+        self._going.append(going)
+        return going
+
+    def _measure(self, going: _Going, supervisor: Supervising, progress: Progress) -> None:
+        for case in going.cases:
+            progress.start(f"{case.kernel} {axes_label(case.axes, case.shown_axes)}".strip())
+            going.add(case, supervisor.measure(case, progress.phase))
+            going.seed = supervisor.seed
+            going.wall_s = time.monotonic() - going.begin
+            progress.finish()
+            self._save(self._documents())
+
+    def _documents(self) -> list[Result]:
+        return [going.document(id(going) in self._complete) for going in self._going]
+
+
+def _dtypes(cases: Sequence[Case]) -> tuple[str, ...]:
+    """Return the dtypes whose compute ceiling the cases can be held against, fp32 among them."""
+    named = [case.peak.dtype for case in cases if case.peak is not None and case.peak.dtype is not None]
+    return tuple(dict.fromkeys(["fp32", *named]))
+
+
+def _environment(measured: dict[str, Any], folder: str) -> dict[str, Any]:
+    return {
+        "kmrun": __version__,
+        "python": platform.python_version(),
+        "os": platform.platform(),
+        "machine": platform.machine(),
+        **measured,
+        "git": git_state(Path(folder)),
+    }
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Let SIGTERM end a run as Ctrl-C does: with a valid partial document and no process left."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

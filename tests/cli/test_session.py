@@ -1,0 +1,163 @@
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from kmrun.cli.session import Job, Session
+from kmrun.core.card import Card
+from kmrun.core.case import Peak
+from kmrun.core.measurement import Bandwidth
+from kmrun.errors import EnvironmentLacks
+from kmrun.report.progress import Progress
+from support.cases import CEILINGS, GPU, clause, make_case, make_found
+from support.supervisors import FakeSupervisor
+
+CARD = Card("test-card", "Test", "nvidia", "t", "t", llc_bytes=64 << 20, bus_bits=5120, pin_bits_per_s=5e9)
+
+
+def cases(*names, **changes):
+    return [make_case(id=f"add[n={name}]", axes={"n": name}, shown_axes=("n",), **changes) for name in names]
+
+
+def job(name="adding", folder="suites", of=None):
+    chosen = cases(1, 2) if of is None else of
+    return Job(name, f"{folder}/{name}.yaml", "d" * 64, folder, lambda device, card: chosen)
+
+
+class Watched:
+    """A session with a fake supervisor, and what it saved."""
+
+    def __init__(self, *supervisors, card=None):
+        self.supervisors = list(supervisors) or [FakeSupervisor()]
+        self.folders = []
+        self.saved = []
+        self.session = Session(
+            self.open, lambda device: card, lambda total: Progress(), self.saved.append, ("kmrun", "x")
+        )
+
+    def open(self, folder):
+        self.folders.append(folder)
+        return self.supervisors[len(self.folders) - 1]
+
+    def run(self, *jobs):
+        return self.session.run(jobs)
+
+
+def test_a_run_ends_in_complete_documents():
+    watched = Watched()
+    outcome = watched.run(job())
+    (result,) = outcome.results
+    assert (result.complete, result.seed, result.suite.name) == (True, 7, "adding")
+    assert [entry.id for entry in result.cases] == ["add[n=1]", "add[n=2]"]
+    assert [judgement.verdict for judgement in outcome.judgements] == ["pass", "pass"]
+    assert (outcome.interrupted, outcome.stopped) == (False, None)
+    assert result.environment["torch"] == "2.13.0"
+    assert {"kmrun", "python", "os", "machine", "git"} <= set(result.environment)
+    assert watched.supervisors[0].asked == [
+        *("enter", ("open", ("fp32",)), "add[n=1]", "add[n=2]", "close", "exit")
+    ]
+
+
+def test_a_document_is_saved_after_every_case_and_at_the_end():
+    watched = Watched()
+    watched.run(job())
+    assert [(len(one.cases), one.complete) for (one,) in watched.saved] == [(1, False), (2, False), (2, True)]
+
+
+def test_the_ceilings_of_the_whole_run_count():
+    after = replace(CEILINGS, bandwidths=(Bandwidth("read", 1 << 30, 40e9),))
+    (result,) = Watched(FakeSupervisor(after=after)).run(job()).results
+    assert result.cases[0].ceiling_fraction == pytest.approx(0.25)
+    assert result.ceilings.bandwidths[0].gb_per_s == 40.0
+
+
+def test_the_error_rate_is_shared_by_the_suite_s_clauses():
+    chosen = cases(1, 2, clauses=(clause("min_ceiling", 0.1), clause("min_speedup", 1.0)))
+    (result,) = Watched().run(job(of=chosen)).results
+    assert result.error_rate == pytest.approx(0.01 / 4)
+
+
+def test_suites_of_one_folder_share_a_supervisor():
+    watched = Watched(FakeSupervisor(), FakeSupervisor())
+    outcome = watched.run(job("a"), job("b"), job("c", folder="other"))
+    assert watched.folders == ["suites", "other"]
+    assert [result.suite.name for result in outcome.results] == ["a", "b", "c"]
+    assert all(result.complete for result in outcome.results)
+
+
+def test_ctrl_c_leaves_what_there_is():
+    watched = Watched(FakeSupervisor({"add[n=2]": KeyboardInterrupt()}))
+    outcome = watched.run(job(), job("later"))
+    assert outcome.interrupted
+    (result,) = outcome.results
+    assert (result.complete, [entry.id for entry in result.cases]) == (False, ["add[n=1]"])
+    assert watched.saved[-1] == outcome.results
+    assert watched.supervisors[0].asked[-1] == "exit"
+
+
+def test_sigterm_is_like_ctrl_c_and_the_handler_is_put_back():
+    class Terminated(FakeSupervisor):
+        def measure(self, case, progress):
+            os.kill(os.getpid(), signal.SIGTERM)
+            return super().measure(case, progress)
+
+    before = signal.getsignal(signal.SIGTERM)
+    outcome = Watched(Terminated()).run(job())
+    assert outcome.interrupted
+    assert outcome.results[0].complete is False
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_machine_that_breaks_ends_the_run_with_what_there_is():
+    broken = EnvironmentLacks("the device does not answer")
+    outcome = Watched(FakeSupervisor({"add[n=2]": broken})).run(job())
+    assert outcome.stopped is broken
+    assert len(outcome.results[0].cases) == 1
+
+
+def test_a_supervisor_that_cannot_start_leaves_nothing():
+    watched = Watched(FakeSupervisor(entering=EnvironmentLacks("no torch")))
+    outcome = watched.run(job())
+    assert (outcome.results, watched.saved) == ([], [])
+    assert outcome.stopped.sentence == "no torch"
+
+
+def test_the_matched_card_gives_the_roofs_and_the_cache():
+    chosen = cases(1, flops=None, peak=Peak())
+    found = {"add[n=1]": make_found(samples_ns=tuple(1e5 + i for i in range(20)), rivals=())}
+    watched = Watched(FakeSupervisor(found, device=GPU), card=CARD)
+    (result,) = watched.run(job(of=chosen)).results
+    assert result.device.card == "test-card"
+    assert result.cases[0].roof_fraction == pytest.approx(2e8 / 3.2e12 / 1e-4, rel=1e-3)
+    assert ("cache", 64 << 20) in watched.supervisors[0].asked
+
+
+def test_no_case_for_this_device_measures_nothing():
+    watched = Watched()
+    outcome = watched.run(job(of=[]))
+    assert outcome.judgements == []
+    assert outcome.results[0].cases == ()
+    assert watched.supervisors[0].asked == ["enter", "exit"]
+
+
+def test_progress_follows_the_cases():
+    told = []
+
+    class Told(Progress):
+        def start(self, label):
+            told.append(label)
+
+        def phase(self, text):
+            told.append(text)
+
+        def finish(self):
+            told.append("done")
+
+        def close(self):
+            told.append("closed")
+
+    supervisor = FakeSupervisor()
+    session = Session(lambda folder: supervisor, lambda device: None, lambda total: Told(), lambda _: None)
+    session.run([job(of=cases(1))])
+    assert told == ["add n=1", "timing 41 samples", "done", "closed"]
