@@ -1,0 +1,130 @@
+"""A formula at its place in the document, and all the formulas of one kernel."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kmrun.core.case import Path
+from kmrun.core.dtypes import DTYPES, canonical
+from kmrun.core.formula import Formula, FormulaError, Scope, Value, compile_formula
+from kmrun.core.formula_error import did_you_mean
+from kmrun.plan.report import UNKNOWN_DTYPE, Failure, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A formula and where it was written."""
+
+    path: Path
+    formula: Formula
+
+    def evaluate(self, scope: Scope) -> Value:
+        """Return the value at one point.
+
+        Raises:
+            Failure: the formula has no value there.
+        """
+        try:
+            return self.formula.evaluate(scope)
+        except FormulaError as error:
+            raise Failure(
+                error.code, self.path, error.sentence, error.hint, (error.offset, error.length)
+            ) from None
+
+    def whole(self, code: str, sentence: str, hint: str = "") -> Failure:
+        """Return a failure that concerns the value of the whole formula."""
+        return Failure(code, self.path, sentence, hint, (0, len(self.formula.text)))
+
+
+@dataclass(frozen=True, slots=True)
+class DtypeRef:
+    """A dtype as written: a name in scope (`dtype: dtype`), a choice between dtypes, or a dtype itself."""
+
+    path: Path
+    fixed: str | None
+    expression: Expression | None
+
+    def resolve(self, scope: Scope) -> str:
+        """Return the canonical name at one point.
+
+        Raises:
+            Failure: the name does not hold a dtype there.
+        """
+        if self.fixed is not None:
+            return self.fixed
+        assert self.expression is not None
+        value = self.expression.evaluate(scope)
+        found = canonical(value) if isinstance(value, str) else None
+        if found is None:
+            shown = f"'{value}'" if isinstance(value, str) else str(value)
+            hint = did_you_mean(value, DTYPES) if isinstance(value, str) else ""
+            raise self.expression.whole(UNKNOWN_DTYPE, f"{shown} is not a dtype", hint)
+        return found
+
+
+class Expressions:
+    """Compiles the formulas of one kernel against its names, and remembers who uses which name.
+
+    `names` is what formulas may mention; `shown` the part of it that an error lists. `opaque` are arguments
+    whose size nobody knows before the run.
+    """
+
+    def __init__(
+        self, names: Collection[str], shown: Collection[str], opaque: Collection[str], report: Report
+    ) -> None:
+        self.names = frozenset(names)
+        self.shown = tuple(sorted(shown))
+        self.opaque = frozenset(opaque)
+        self.report = report
+        self.used: set[str] = set()
+        self.texts: dict[Path, Formula] = {}
+
+    def compile(self, path: Path, source: str | int | float | bool) -> Expression | None:
+        """Return the formula at `path`, or None when it is wrong (which is then reported)."""
+        notes: tuple[str, ...] = ()
+        try:
+            formula = compile_formula(source)
+            self.used.update(formula.names)
+            notes = (f"names here: {', '.join(self.shown)}",) if self.shown else ()
+            formula.check_names(self.names)
+        except FormulaError as error:
+            self.report.formula(path, error, notes if error.names else ())
+            return None
+        for name in self.opaque.intersection(formula.names):
+            self.report.error(
+                "K205",
+                path,
+                f"the size of '{name}' is unknown before 'init: call' has run",
+                "write the size out of axes",
+                span=(formula.names[name], len(name)),
+            )
+            return None
+        self.texts[path] = formula
+        return Expression(path, formula)
+
+    def dtype(self, path: Path, text: str) -> DtypeRef | None:
+        """Return the dtype at `path`, or None when it is wrong. Names of axes win, then dtypes."""
+        if text in self.names:
+            return DtypeRef(path, None, self.compile(path, text))
+        fixed = canonical(text)
+        if fixed is not None:
+            return DtypeRef(path, fixed, None)
+        if text.replace("_", "").isalnum():
+            hint = did_you_mean(text, [*self.shown, *DTYPES]) or "dtypes are spelled fp32, bf16, int8, ..."
+            self.report.error(UNKNOWN_DTYPE, path, f"'{text}' is neither a dtype nor a name here", hint)
+            return None
+        expression = self.compile(path, text)
+        return DtypeRef(path, None, expression) if expression is not None else None
+
+    def use(self, name: str) -> None:
+        """Remember that something other than a formula needs the name."""
+        self.used.add(name)
+
+
+def needs(*parts: Expression | DtypeRef | None) -> frozenset[str]:
+    """Return the names that these mention."""
+    names: set[str] = set()
+    for part in parts:
+        expression = part.expression if isinstance(part, DtypeRef) else part
+        if expression is not None:
+            names.update(expression.formula.names)
+    return frozenset(names)

@@ -1,0 +1,96 @@
+"""The mistakes found while planning: what went wrong at a point, and where it is told."""
+
+from collections.abc import Sequence
+
+from kmrun.core.case import Path
+from kmrun.core.formula import FormulaError
+from kmrun.core.problem import Problem
+
+SAME_KERNEL = "K401"
+NAME_TAKEN = "K402"
+RESERVED_NAME = "K403"
+UNEVEN_ROW = "K404"
+BAD_RANGE = "K405"
+TOO_MANY_CASES = "K406"
+SAME_CASE = "K407"
+UNKNOWN_DEVICE = "K408"
+UNKNOWN_CARD = "K409"
+UNKNOWN_DTYPE = "K410"
+UNKNOWN_ARGUMENT = "K411"
+CIRCLE = "K412"
+BAD_SHAPE = "K413"
+BAD_OPTION = "K414"
+BYTES_AUTO = "K415"
+BAD_GRADIENT = "K416"
+NO_RIVAL = "K417"
+BAD_OUTPUT = "K418"
+BAD_FIGURE = "K419"
+UNUSED_AXIS = "K420"
+UNUSED_LET = "K421"
+UNUSED_EXCLUDE = "K422"
+UNUSED_CLAUSE = "K423"
+UNUSED_TOLERANCE = "K424"
+NOTHING_LEFT = "K425"
+FLOPS_WITHOUT_PEAK = "K430"
+
+
+class Failure(Exception):
+    """A value of one point makes no sense at `path`; `span` is (offset, length) inside the text there."""
+
+    def __init__(
+        self, code: str, path: Path, sentence: str, hint: str = "", span: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.path = path
+        self.sentence = sentence
+        self.hint = hint
+        self.span = span
+
+
+class Report:
+    """Collects problems in document order of discovery; at most one a place."""
+
+    def __init__(self) -> None:
+        self._problems: list[Problem] = []
+        self._places: set[tuple[Path, int | None]] = set()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems so far."""
+        return tuple(self._problems)
+
+    @property
+    def error_count(self) -> int:
+        """Number of problems that are errors."""
+        return sum(problem.severity == "error" for problem in self._problems)
+
+    def error(
+        self,
+        code: str,
+        path: Path,
+        message: str,
+        hint: str = "",
+        *,
+        on_key: bool = False,
+        span: tuple[int, int] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Add an error, unless one stands at that very place already."""
+        offset, length = span if span is not None else (None, None)
+        self._add(Problem(code, path, message, hint, tuple(notes), on_key, offset, length))
+
+    def warning(self, code: str, path: Path, message: str, hint: str = "", *, on_key: bool = False) -> None:
+        """Add a warning."""
+        self._add(Problem(code, path, message, hint, on_key=on_key, severity="warning"))
+
+    def formula(self, path: Path, error: FormulaError, notes: Sequence[str] = ()) -> None:
+        """Add what is wrong with the formula that stands at `path`."""
+        span = (error.offset, error.length)
+        self.error(error.code, path, error.sentence, error.hint, span=span, notes=notes)
+
+    def _add(self, problem: Problem) -> None:
+        place = (problem.path, problem.offset)
+        if place not in self._places:
+            self._places.add(place)
+            self._problems.append(problem)
