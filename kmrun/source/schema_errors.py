@@ -10,10 +10,13 @@ from kmrun.source import schema_messages as messages
 from kmrun.source.schema_messages import SchemaError
 from kmrun.source.suggest import meant
 
+MOST = 200
+"""Of pydantic's errors in one document; a file with more has one cause, or is hostile."""
+
 
 def problems(error: ValidationError, root: type[BaseModel], value: Any) -> list[Problem]:
     """Return one problem for each mistake that pydantic found in `value`."""
-    errors = [_placed(item, value) for item in error.errors(include_url=False)]
+    errors = [_placed(item, value) for item in error.errors(include_url=False)[:MOST]]
     errors = _without_echoes(errors)
     folded = _folded(errors)
     return [

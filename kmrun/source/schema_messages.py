@@ -288,5 +288,6 @@ def described(value: Any) -> str:
     if isinstance(value, int | float):
         return f"the number {value}"
     if isinstance(value, str):
-        return f"'{value if len(value) <= 40 else value[:37] + '...'}'" if value else "an empty text"
+        shown = " ".join(value[:80].split())
+        return f"'{shown if len(shown) <= 40 else shown[:37] + '...'}'" if shown else "an empty text"
     return "a mapping" if isinstance(value, dict) else "a list"

@@ -36,27 +36,27 @@ def join_entries(entries: list[tuple[Node, Node]], report: Report) -> list[tuple
     What follows the comma was read as a key without a value, which is what tells it from a real key.
     """
     result: list[tuple[Node, Node]] = []
-    for key, value in entries:
-        previous = result[-1][1] if result else None
-        if previous is not None and _continues(previous, key, value):
-            text = previous.source.slice(_between(previous, key))
-            joined = Node(previous.source, _between(previous, key), text)
-            result[-1] = (result[-1][0], joined)
-        else:
-            result.append((key, value))
-    if len(result) != len(entries):
-        originals = {id(value) for _, value in entries}
-        for key, value in result:
-            if id(value) not in originals:
-                report(value.span, value.value, key.value)
+    index = 0
+    while index < len(entries):
+        key, value = entries[index]
+        last = index
+        balance = _balance(value)
+        while _is_plain(value) and last + 1 < len(entries) and _continues(balance, *entries[last + 1]):
+            last += 1
+            balance += _balance(entries[last][0])
+        if last > index:
+            value = _joined(value, entries[last][0], report, key.value)
+        result.append((key, value))
+        index = last + 1
     return result
 
 
-def _continues(previous: Node, key: Node, value: Node) -> bool:
+def _continues(balance: int, key: Node, value: Node) -> bool:
+    """Say whether an entry is the rest of the text before it, in which `balance` parentheses are open."""
     has_no_value = value.value is None and value.children is None and value.span.line == value.span.end_line
-    if not has_no_value or value.span.col != value.span.end_col or not _is_plain(previous):
+    if not has_no_value or value.span.col != value.span.end_col:
         return False
-    return _balance(previous) > 0 or not _WORD.fullmatch(str(key.value))
+    return balance > 0 or not _WORD.fullmatch(str(key.value))
 
 
 def _is_plain(node: Node) -> bool:
@@ -73,8 +73,8 @@ def _between(first: Node, last: Node) -> Span:
     return Span(first.span.line, first.span.col, last.span.end_line, last.span.end_col)
 
 
-def _joined(first: Node, last: Node, report: Report, index: int) -> Node:
+def _joined(first: Node, last: Node, report: Report, step: str | int) -> Node:
     span = _between(first, last)
     text = first.source.slice(span)
-    report(span, text, index)
+    report(span, text, step)
     return Node(first.source, span, text)

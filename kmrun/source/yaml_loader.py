@@ -32,6 +32,10 @@ class Limits:
     file_bytes: int = 2 * 1024 * 1024
     nodes: int = 500_000
     depth: int = 60
+    entries: int = 20_000
+    """Of one mapping or list as written."""
+    mistakes: int = 100
+    """After so many the rest is not looked for."""
 
 
 LIMITS = Limits()
@@ -249,6 +253,8 @@ class _Builder:
             self.root = node
             return
         frame = self.stack[-1]
+        if len(frame.items if frame.entries is None else frame.entries) >= self.limits.entries:
+            self._stop(frame.node.span, "K107", f"more than {self.limits.entries:,} entries in one place")
         if frame.entries is None:
             frame.items.append(node)
         elif frame.key is None:
@@ -346,6 +352,8 @@ class _Builder:
     def _mistake(self, span: Span, code: str, message: str, hint: str = "", below: Path = ()) -> None:
         self.found.append(Diagnostic(self.source.name, span, code, message, hint, source=self.source))
         self.spoiled.add((*self._path(), *below))
+        if len(self.found) >= self.limits.mistakes:
+            raise InvalidSuite(self.found)
 
     def _stop(self, span: Span, code: str, message: str, hint: str = "") -> None:
         raise InvalidSuite(

@@ -18,6 +18,8 @@ def explain(error: yaml.MarkedYAMLError, source: Source) -> Diagnostic:
     context = error.context or ""
     line = source.line(at[0])
 
+    if "maximum nesting depth" in problem:
+        return _diagnostic(source, at, 1, "nested too deeply to read", code="K107")
     if "cannot start any token" in problem:
         return _bad_start(source, at, line)
     if tab := _tab_indent(source, (at[0], opened[0])):
