@@ -18,7 +18,8 @@ from kmrun.core.result import Locate, Result
 from kmrun.core.verdict import exit_code
 from kmrun.errors import EnvironmentLacks, UsageError
 from kmrun.measure.supervisor import Isolation, RunOptions, Supervisor
-from kmrun.plan import Expansion, select
+from kmrun.plan import select
+from kmrun.plan.selection import runs_on
 from kmrun.report.progress import Line, Progress
 from kmrun.report.table import coloured, encodable, plain, render
 from kmrun.report.view import view
@@ -61,11 +62,7 @@ def run_suites(words: Sequence[str], settings: Settings) -> int:
     for item in planned:
         warnings = diagnostics.render(item.warnings, "text", sys.stderr.isatty())
         sys.stderr.write(encodable(warnings, sys.stderr.encoding))
-    jobs = [job_of(item, settings) for item in planned]
-    matching = [cases for item in planned if (cases := _matching(item.expansion, settings))]
-    if not matching:
-        raise UsageError(*_no_match(settings, [case.id for item in planned for case in item.expansion.cases]))
-    return run_jobs(jobs, settings)
+    return run_jobs(jobs_of(planned, settings), settings)
 
 
 def check_suites(words: Sequence[str]) -> list[PlannedSuite]:
@@ -86,26 +83,33 @@ def check_suites(words: Sequence[str]) -> list[PlannedSuite]:
     return planned
 
 
-def job_of(planned: PlannedSuite, settings: Settings, file: str | None = None) -> Job:
-    """Return what a session needs of a planned suite."""
-    read = planned.read
-    return Job(
-        name=read.suite.suite,
-        file=file or read.document.source.name,
-        digest=read.digest,
-        folder=str(read.path.parent.resolve()),
-        cases_for=cases_for(planned.expansion, settings),
-        locate=locate_in(read.document),
-    )
+def jobs_of(planned: Sequence[PlannedSuite], settings: Settings, *, in_files: bool = True) -> list[Job]:
+    """Return what a session needs of planned suites: the cases that `-k` and `--tag` leave.
+
+    Raises:
+        UsageError: they leave none, on whatever device.
+    """
+    every = [case for item in planned for case in item.expansion.cases]
+    chosen = select(every, pattern=settings.pattern or None, tags=settings.tags).cases
+    if not chosen:
+        raise UsageError("no case has both what -k and what --tag ask for", "`kmrun list` shows the cases")
+    wanted = {id(case) for case in chosen}
+    return [
+        Job(
+            name=item.read.suite.suite,
+            file=item.read.document.source.name if in_files else None,
+            digest=item.read.digest,
+            folder=str(item.read.path.parent.resolve()),
+            cases_for=_cases_for([case for case in item.expansion.cases if id(case) in wanted]),
+            locate=locate_in(item.read.document) if in_files else lambda path: None,
+        )
+        for item in planned
+    ]
 
 
-def cases_for(expansion: Expansion, settings: Settings) -> Callable[[RunDevice, str | None], Sequence[Case]]:
-    """Return the function that picks the cases to run, once the device is known."""
-
-    def pick(device: RunDevice, card: str | None) -> Sequence[Case]:
-        return _matching(expansion, settings, device.kind, card)
-
-    return pick
+def _cases_for(cases: Sequence[Case]) -> Callable[[RunDevice, str | None], Sequence[Case]]:
+    """Return the function that picks a device's cases, once the device is known."""
+    return lambda device, card: [case for case in cases if runs_on(case, device.kind, card)]
 
 
 def locate_in(document: Document) -> Locate:
@@ -219,21 +223,3 @@ def _options(settings: Settings) -> RunOptions:
         flush_l2=settings.flush_l2,
         hot_and_cold=settings.hot_and_cold,
     )
-
-
-def _matching(
-    expansion: Expansion, settings: Settings, kind: str | None = None, card: str | None = None
-) -> Sequence[Case]:
-    return select(
-        expansion.cases, pattern=settings.pattern or None, tags=settings.tags, device=kind, card=card
-    )
-
-
-def _no_match(settings: Settings, ids: Sequence[str]) -> tuple[str, str]:
-    import difflib
-
-    asked = [f"-k {settings.pattern!r}"] if settings.pattern else []
-    asked += [f"--tag {tag}" for tag in settings.tags]
-    near = difflib.get_close_matches(settings.pattern, ids, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else "`kmrun list FILE` shows the cases"
-    return f"no case matches {' '.join(asked)}", hint

@@ -168,11 +168,11 @@ def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, 
         (Column(f"vs {one}" if one else "speedup"), [_speedup(case, named=one is None) for case in cases]),
         (Column("contract", left=True), [_contract(case) for case in cases]),
     ]
-    always = {"kernel", "case", "time", "contract"}
+    always = {"kernel", "time", "contract"}
     shown = [
         (column, cells)
         for column, cells in columns
-        if column.name in always or any(cell != "-" for cell in cells)
+        if column.name in always or any(cell not in ("-", "") for cell in cells)
     ]
     rows = [Row(tuple(cells[index] for _, cells in shown), word_of(case)) for index, case in enumerate(cases)]
     return tuple(column for column, _ in shown), tuple(rows)
@@ -303,9 +303,12 @@ def _skipped(cases: Sequence[CaseResult]) -> list[Paragraph]:
 
 def repro(result: Result, case_id: str) -> str:
     """Return the command that runs one case of a result again, on the same inputs."""
-    words = ["kmrun", result.suite.file or "SUITE.yaml", "-k", case_id]
-    if "--device" in result.command[:-1]:
-        words += ["--device", result.command[result.command.index("--device") + 1]]
+    if result.suite.file is None:
+        words = [word for word in result.command if not word.startswith("--seed")]
+    else:
+        words = ["kmrun", result.suite.file, "-k", case_id]
+        if "--device" in result.command[:-1]:
+            words += ["--device", result.command[result.command.index("--device") + 1]]
     if result.seed is not None:
         words += ["--seed", str(result.seed)]
     return shlex.join(words)

@@ -1,0 +1,181 @@
+"""A first suite for a function: what `init` writes and `time` runs."""
+
+import ast
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kmrun.core.dtypes import DTYPES, canonical, is_dtype
+from kmrun.core.formula import FUNCTIONS, KEYWORDS
+from kmrun.errors import InvalidInput, UsageError
+
+GUESS = "randn[1024, 1024]:fp32"
+"""What a parameter is when nobody said."""
+
+_TARGET = re.compile(r"(?P<place>.+):(?P<attribute>[A-Za-z_][\w.]*)")
+_TENSOR = re.compile(
+    r"(?P<init>[a-z_]+)\s*(?:\{(?P<options>[^{}]*)\})?\s*\[(?P<shape>[^\[\]]*)\]\s*(?::\s*(?P<dtype>[\w.]+))?"
+)
+_NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<rest>.+)", re.DOTALL)
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_WORDS = {"true": "true", "false": "false", "none": "null", "null": "null"}
+_HOW = "an argument is init[shape]:dtype, like 'randn[4096, 4096]:bf16', or a number, true, false, none"
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """One argument: its name, its entry as YAML, whether it is passed by keyword."""
+
+    name: str
+    entry: str
+    keyword: bool = False
+
+
+def draft(target: str, arguments: Sequence[str], reference: str, folder: Path) -> str:
+    """Return the YAML of a suite that times `target`, to stand in `folder`.
+
+    Args:
+        target: `module:attr` or `file.py:attr`, the file relative to the working directory.
+        arguments: what it is called with, one text each; all parameters without a default when empty.
+        reference: the trusted implementation as a target, empty for none.
+        folder: where the suite will stand: its files are relative to that.
+
+    Raises:
+        UsageError: a target or an argument cannot be read.
+    """
+    place, attribute = _split(target)
+    parameters = _parameters(place, attribute)
+    if not arguments and parameters is None:
+        raise UsageError(f"{target}: say what it is called with", f"--arg 'randn[4096, 4096]:bf16'; {_HOW}")
+    texts = list(arguments) or [GUESS] * len(parameters or ())
+    drafted = [_drafted(text, index, parameters or ()) for index, text in enumerate(texts)]
+    names = [one.name for one in drafted]
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        raise UsageError(f"two arguments are named '{doubled}'", "name one of them: --arg 'other=...'")
+    name = attribute.rpartition(".")[2]
+    lines = [
+        "kmrun: 1",
+        f"suite: {name}",
+        "kernels:",
+        f"  - name: {name}",
+        f"    target: {_scalar(_relative(target, folder))}  # module:attr, or file.py:attr beside this file",
+    ]
+    if reference:
+        _split(reference)
+        lines.append(
+            f"    reference: {_scalar(_relative(reference, folder))}  # trusted: checked and timed beside"
+        )
+    else:
+        lines.append(
+            f"    # reference: torch:{name}  # name a trusted implementation: unchecked speed is no speed"
+        )
+    for section, keyword in (("args", False), ("kwargs", True)):
+        entries = [f"      {one.name}: {one.entry}" for one in drafted if one.keyword == keyword]
+        if entries:
+            lines += [f"    {section}:", *entries]
+    return "\n".join(lines) + "\n" + _NEXT
+
+
+_NEXT = """\
+    # What to add next (`kmrun list` shows the cases, `kmrun explain` what a mistake means):
+    # matrix: {n: [1024, 4096], dtype: [bf16, fp32]}  # axes to cross; then write shape: [n, n], dtype: dtype
+    # flops: 2 * n ** 3                    # work of one call, and the units that do it
+    # peak: {units: matmul, in: dtype}
+    # contract:                            # what CI holds it to
+    #   - {min_speedup: 1.0}
+    #   - {min_ceiling: {cpu: 0.2}, when: n >= 4096}
+"""
+
+
+def _split(target: str) -> tuple[str, str]:
+    matched = _TARGET.fullmatch(target)
+    if matched is None:
+        raise UsageError(f"'{target}' is no target", "a target is module:attr or file.py:attr")
+    return matched["place"], matched["attribute"]
+
+
+def _parameters(place: str, attribute: str) -> tuple[str, ...] | None:
+    """Return the positional parameters without a default, read from the file without running it.
+
+    None where there is no file to read, or where it holds no such function.
+
+    Raises:
+        InvalidInput: the file is missing or is no Python, or holds no such name.
+    """
+    if not place.endswith(".py"):
+        return None
+    try:
+        tree = ast.parse(Path(place).read_bytes())
+    except OSError as error:
+        raise InvalidInput(f"{place}: {(error.strerror or str(error)).lower()}") from error
+    except (SyntaxError, ValueError) as error:
+        raise InvalidInput(f"{place}: no valid Python: {error}") from error
+    functions = {
+        node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    if attribute not in functions:
+        known = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom | ast.Import)
+            for alias in node.names
+        }
+        if attribute in known or "." in attribute:
+            return None
+        there = ", ".join(name for name in functions if not name.startswith("_"))
+        raise InvalidInput(f"{place} has no function '{attribute}'", f"it has {there}" if there else "")
+    found = functions[attribute].args
+    positional = [*found.posonlyargs, *found.args]
+    return tuple(one.arg for one in positional[: len(positional) - len(found.defaults)])
+
+
+def _drafted(text: str, index: int, parameters: Sequence[str]) -> Drafted:
+    named = _NAMED.fullmatch(text.strip())
+    body = named["rest"].strip() if named else text.strip()
+    name = named["name"] if named else parameters[index] if index < len(parameters) else f"x{index}"
+    return Drafted(_usable(name), _entry(text, body), keyword=named is not None)
+
+
+def _usable(name: str) -> str:
+    """Return the name, changed where formulas need it for themselves (arguments are passed by place)."""
+    return f"{name}_" if is_dtype(name) or name in FUNCTIONS or name in KEYWORDS else name
+
+
+def _entry(text: str, body: str) -> str:
+    if body.lower() in _WORDS:
+        return f"{{init: value, value: {_WORDS[body.lower()]}}}"
+    if _NUMBER.fullmatch(body):
+        return f"{{init: value, value: {body}}}"
+    matched = _TENSOR.fullmatch(body)
+    if matched is None:
+        raise UsageError(f"--arg '{text}' cannot be read", _HOW)
+    dtype = canonical(matched["dtype"]) if matched["dtype"] else None
+    if matched["dtype"] and dtype is None:
+        near = ", ".join(name for name in DTYPES if name[0] == matched["dtype"][0])
+        raise UsageError(
+            f"--arg '{text}': no dtype '{matched['dtype']}'", f"there are {near}" if near else ""
+        )
+    extents = [part.strip() for part in matched["shape"].split(",") if part.strip()]
+    parts = [f"init: {matched['init']}"]
+    if matched["options"]:
+        parts.append(matched["options"].strip())
+    parts.append(f"shape: [{', '.join(extents)}]")
+    if dtype is not None or matched["init"] not in ("randint", "permutation", "bernoulli"):
+        parts.append(f"dtype: {dtype or 'fp32'}")
+    return f"{{{', '.join(parts)}}}"
+
+
+def _relative(target: str, folder: Path) -> str:
+    """Return the target with its file relative to the folder of the suite."""
+    place, attribute = _split(target)
+    if not place.endswith(".py") or Path(place).is_absolute():
+        return target
+    return f"{Path(os.path.relpath(place, folder)).as_posix()}:{attribute}"
+
+
+def _scalar(text: str) -> str:
+    return text if re.fullmatch(r"[\w./:-]+", text) else json.dumps(text, ensure_ascii=False)

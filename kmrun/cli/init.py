@@ -1,0 +1,43 @@
+"""`kmrun init`: a first suite, so that nobody starts from a blank page."""
+
+from typing import Annotated
+
+import typer
+
+
+def command(
+    target: Annotated[str, typer.Argument(metavar="FILE.py:FN|MODULE:FN", help="The function to measure.")],
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ARG", help="What it is called with: 'randn[4096,4096]:bf16', 0.5, eps=1e-5."),
+    ] = None,
+    ref: Annotated[str, typer.Option(metavar="TARGET", help="The trusted implementation: torch:relu.")] = "",
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Where to write it; else it is printed.")
+    ] = "",
+) -> None:
+    """Write a small, working suite for a function. Runs none of its code.
+
+    Without --arg, every parameter that has no default is a 1024 x 1024 tensor to begin with.
+    """
+    from pathlib import Path
+
+    from kmrun.cli.draft import draft
+    from kmrun.errors import UsageError
+    from kmrun.source.suite_text import plan_text
+
+    path = Path(output) if output else Path("suite.yaml")
+    text = draft(target, arg or [], ref, path.parent)
+    # What is written has been read: a first suite with a mistake in it would teach nothing.
+    plan_text(text, str(path), path.parent)
+    if not output:
+        typer.echo(text, nl=False)
+        return
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise UsageError(f"{output} exists", "name another file with -o, or take that one away") from error
+    except OSError as error:
+        raise UsageError(f"{output}: cannot be written: {(error.strerror or str(error)).lower()}") from error
+    typer.echo(f"wrote {output}: run it with `kmrun {output}`")
