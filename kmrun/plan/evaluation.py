@@ -14,7 +14,7 @@ from kmrun.plan.definition import Definition, Work, closure
 from kmrun.plan.ids import case_id
 from kmrun.plan.kernel import PreparedKernel
 from kmrun.plan.report import SAME_CASE, Failure
-from kmrun.plan.traffic import needed_bytes
+from kmrun.plan.traffic import needed_bytes, tensors
 from kmrun.plan.usage import report_unused
 
 T = TypeVar("T")
@@ -144,8 +144,9 @@ class _Evaluation:
         outputs = None
         if complete and prepared.kernel.outputs is not None:
             outputs = tuple([work.outputs[name] for name in self.output_names])
+        held = tensors(arguments)
         flops = attempt(lambda: prepared.figures.flops(scope))
-        moved = attempt(lambda: prepared.figures.bytes(scope, arguments, outputs)) if complete else None
+        moved = attempt(lambda: prepared.figures.bytes(scope, arguments, held, outputs)) if complete else None
         peak = attempt(lambda: prepared.peak(scope))
         clauses = attempt(lambda: prepared.contract.applying(scope))
         reference = attempt(lambda: self._reference(scope))
@@ -165,7 +166,7 @@ class _Evaluation:
             peak=peak,
             clauses=clauses,
             needed_bytes=needed_bytes(
-                arguments,
+                held,
                 outputs,
                 mode=prepared.kernel.mode,
                 compute=reference.compute if reference is not None else None,

@@ -52,7 +52,7 @@ def expand(suite: Suite, folder: str, known_cards: Collection[str] | None = None
         prepared = PreparedKernel(kernel, path, suite.defaults, default_tolerance, folder, cards, report)
         planned.append(evaluate(prepared))
     cases = tuple(case for one in planned for case in one.cases)
-    if not any(one.has_errors for one in planned):
+    if suite.defaults.tolerance and not any(one.has_errors for one in planned):
         report_unused_tolerances(
             suite.defaults.tolerance, ("defaults", "tolerance"), output_dtypes(cases), report
         )

@@ -9,14 +9,14 @@ from kmrun.core.formula import Scope
 from kmrun.core.formula_functions import is_number
 from kmrun.plan.expression import DtypeRef, Expression, Expressions
 from kmrun.plan.report import BAD_FIGURE, BYTES_AUTO, FLOPS_WITHOUT_PEAK, Failure
-from kmrun.plan.traffic import auto_refusal, compulsory_bytes
+from kmrun.plan.traffic import Held, auto_refusal, compulsory_bytes
 from kmrun.schema.suite import FigurePeak, Kernel, MatmulPeak
 
 AUTO = "auto"
 
 
 class Figures:
-    """The formulas of `flops` and `bytes`, and the rule of `bytes: auto`, which holds also when none is there.
+    """The formulas of `flops` and `bytes`, and the rule of `bytes: auto`, the default.
 
     Where the traffic cannot be told from the sizes, `auto` that was written is an error; where nothing was
     written the bytes stay unknown.
@@ -45,7 +45,11 @@ class Figures:
         return None if self._flops is None else _figure(self._flops, scope)
 
     def bytes(
-        self, scope: Scope, arguments: Sequence[Argument], outputs: Sequence[Output] | None
+        self,
+        scope: Scope,
+        arguments: Sequence[Argument],
+        held: Sequence[Held],
+        outputs: Sequence[Output] | None,
     ) -> tuple[int | None, bool]:
         """Return (bytes of one call or None where unknown before the run, whether they are automatic).
 
@@ -56,7 +60,7 @@ class Figures:
             return math.ceil(_figure(self._bytes, scope)), False
         if not self.auto:
             return None, False
-        refusal = auto_refusal(arguments)
+        refusal = auto_refusal(held)
         if refusal:
             if self.written_auto:
                 raise self._refused(refusal)
@@ -66,7 +70,7 @@ class Figures:
         )
         if outputs is None or unsized:
             return None, True
-        return compulsory_bytes(arguments, outputs, self.kernel.mutates), True
+        return compulsory_bytes(held, outputs, self.kernel.mutates), True
 
     def _refused(self, reason: str) -> Failure:
         hint = "write the compulsory traffic as a formula"

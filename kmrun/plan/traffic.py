@@ -4,51 +4,73 @@ Sizes in bytes. Tensors count packed (`core.dtypes.storage_bytes`); what `init: 
 the run and counts as nothing.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+import functools
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from kmrun.core.case import Argument, Output
 from kmrun.core.dtypes import find, storage_bytes
 from kmrun.plan.builders import VIEW_BUILDERS, is_dense, is_index
 
 
-def tensors(arguments: Iterable[Argument]) -> Iterator[tuple[str, str, tuple[int, ...], str, Any]]:
-    """Yield (argument, init, shape, dtype, layout) of every tensor, those inside lists included."""
-    for argument in arguments:
-        if argument.shape is not None and argument.dtype is not None:
-            yield argument.name, argument.init, argument.shape, argument.dtype, argument.layout
-        elif argument.init == "list":
-            for item in argument.options["items"]:
+class Held(NamedTuple):
+    """A tensor among the arguments, also one inside a list; `name` is the argument's."""
+
+    name: str
+    init: str
+    shape: tuple[int, ...]
+    dtype: str
+    layout: Any
+    nbytes: int
+    judge_only: bool
+    requires_grad: bool
+
+
+def tensors(arguments: Iterable[Argument]) -> list[Held]:
+    """Return every tensor that the arguments hold."""
+    found: list[Held] = []
+    for it in arguments:
+        judge_only = it.options.get("visible") == "judge"
+        if it.shape is not None and it.dtype is not None:
+            size = _nbytes(it.shape, it.dtype)
+            found.append(
+                Held(it.name, it.init, it.shape, it.dtype, it.layout, size, judge_only, it.requires_grad)
+            )
+        elif it.init == "list":
+            for item in it.options["items"]:
                 if item["shape"] is not None:
-                    yield argument.name, item["init"], tuple(item["shape"]), item["dtype"], item["layout"]
+                    shape, dtype = tuple(item["shape"]), item["dtype"]
+                    size, grad = _nbytes(shape, dtype), item["requires_grad"]
+                    found.append(
+                        Held(it.name, item["init"], shape, dtype, item["layout"], size, judge_only, grad)
+                    )
+    return found
 
 
-def auto_refusal(arguments: Sequence[Argument]) -> str:
+def auto_refusal(held: Sequence[Held]) -> str:
     """Return why the compulsory traffic cannot be told from the sizes, or an empty string."""
-    for name, init, shape, dtype, layout in tensors(arguments):
-        if init in VIEW_BUILDERS or not is_dense(layout, shape):
-            return f"'{name}' is a view: what is allocated is not what is read"
-        if is_index(init, dtype):
-            return f"'{name}' holds indices: they choose what is read of the rest"
+    for tensor in held:
+        if tensor.init in VIEW_BUILDERS or not is_dense(tensor.layout, tensor.shape):
+            return f"'{tensor.name}' is a view: what is allocated is not what is read"
+        if is_index(tensor.init, tensor.dtype):
+            return f"'{tensor.name}' holds indices: they choose what is read of the rest"
     return ""
 
 
-def compulsory_bytes(
-    arguments: Sequence[Argument], outputs: Sequence[Output], mutates: Collection[str]
-) -> int:
+def compulsory_bytes(held: Sequence[Held], outputs: Sequence[Output], mutates: Collection[str]) -> int:
     """Return the least traffic of a call: every input read once, every output written once.
 
     A mutated argument is read and written. Scratch space (`init: empty`) holds nothing to read.
     """
-    total = sum(_output_bytes(output) for output in outputs)
-    for name, init, shape, dtype, _ in tensors(arguments):
-        size = storage_bytes(_numel(shape), dtype)
-        total += size * ((init != "empty") + (name in mutates))
+    total = sum([_nbytes(output.shape, output.dtype) for output in outputs])
+    for tensor in held:
+        total += tensor.nbytes * ((tensor.init != "empty") + (tensor.name in mutates))
     return total
 
 
 def needed_bytes(
-    arguments: Sequence[Argument],
+    held: Sequence[Held],
     outputs: Sequence[Output] | None,
     *,
     mode: str = "forward",
@@ -69,40 +91,31 @@ def needed_bytes(
     Unknown outputs (None) count as nothing. Flush buffers and the working space of the implementations are
     not part of it.
     """
-    sizes = [(name, init, _numel(shape), dtype) for name, init, shape, dtype, _ in tensors(arguments)]
-    judge_only = {argument.name for argument in arguments if argument.options.get("visible") == "judge"}
-    held = [item for item in sizes if item[1] not in VIEW_BUILDERS]
-    all_inputs = sum(storage_bytes(numel, dtype) for _, _, numel, dtype in held)
-    kernel_inputs = sum(
-        storage_bytes(numel, dtype) for name, _, numel, dtype in held if name not in judge_only
-    )
-    made = sum(_output_bytes(output) for output in outputs or ())
-    wide = find(compute or "fp64").bits
-    upcast = sum(_at_least(numel, dtype, wide) for _, _, numel, dtype in held)
-    upcast += sum(_at_least(_numel(output.shape), output.dtype, wide) for output in outputs or ())
+    own = [tensor for tensor in held if tensor.init not in VIEW_BUILDERS]
+    inputs = sum([tensor.nbytes for tensor in own])
+    kernel_inputs = inputs - sum([tensor.nbytes for tensor in own if tensor.judge_only])
+    made = sum([_nbytes(output.shape, output.dtype) for output in outputs or ()])
     gradients = 0
+    asking = [tensor for tensor in own if tensor.requires_grad] if mode != "forward" else []
     if mode != "forward":
-        asking = [argument for argument in arguments if argument.requires_grad and argument.shape is not None]
-        gradients = made + sum(storage_bytes(_numel(a.shape or ()), str(a.dtype)) for a in asking)
-        upcast += sum(_at_least(_numel(a.shape or ()), str(a.dtype), wide) for a in asking)
-    judge = all_inputs + made + gradients
+        gradients = made + sum([tensor.nbytes for tensor in asking])
+    judge = inputs + made + gradients
     if has_reference:
+        wide = find(compute or "fp64").bits
+        upcast = sum([_wide_bytes(tensor.shape, tensor.dtype, wide) for tensor in (*own, *asking)])
+        for output in outputs or ():
+            upcast += _wide_bytes(output.shape, output.dtype, wide) * (1 if mode == "forward" else 2)
         judge += made + gradients + -(-upcast // max(chunks, 1))
     return {"kernel": 2 * kernel_inputs + made + gradients, "judge": judge}
 
 
-def _at_least(numel: int, dtype: str, wide_bits: int) -> int:
+@functools.lru_cache(maxsize=65_536)
+def _nbytes(shape: tuple[int, ...], dtype: str) -> int:
+    return storage_bytes(math.prod(shape), dtype)
+
+
+@functools.lru_cache(maxsize=65_536)
+def _wide_bytes(shape: tuple[int, ...], dtype: str, bits: int) -> int:
     """Return the bytes of a floating tensor in the compute precision, never narrower than its own."""
     element = find(dtype)
-    return numel * max(element.bits, wide_bits) // 8 if element.is_float else 0
-
-
-def _output_bytes(output: Output) -> int:
-    return storage_bytes(_numel(output.shape), output.dtype)
-
-
-def _numel(shape: tuple[int, ...]) -> int:
-    product = 1
-    for size in shape:
-        product *= size
-    return product
+    return math.prod(shape) * max(element.bits, bits) // 8 if element.is_float else 0

@@ -44,7 +44,8 @@ def report_unused(prepared: PreparedKernel, cases: Sequence[Case], exclude_hits:
         if name not in used:
             report.error(UNUSED_LET, (*path, "let", name), f"nothing uses '{name}'", "remove it", on_key=True)
     prepared.contract.report_unused(report)
-    report_unused_tolerances(kernel.tolerance, (*path, "tolerance"), output_dtypes(cases), report)
+    if kernel.tolerance:
+        report_unused_tolerances(kernel.tolerance, (*path, "tolerance"), output_dtypes(cases), report)
 
 
 def report_unused_tolerances(
@@ -60,20 +61,16 @@ def report_unused_tolerances(
 
 
 def output_dtypes(cases: Sequence[Case]) -> frozenset[str] | None:
-    """Return the dtypes of all that is compared: outputs, mutated arguments, gradients; None: some are learned."""
+    """Return the dtypes of outputs, mutated arguments and gradients; None when some outputs are learned."""
     found: set[str] = set()
     for case in cases:
         if case.outputs is None:
             return None
-        found.update(output.dtype for output in case.outputs)
-        graded = {
-            argument.name for argument in case.arguments if case.mode != "forward" and argument.requires_grad
-        }
-        found.update(
-            dtype
-            for name, _, _, dtype, _ in tensors(case.arguments)
-            if name in case.mutates or name in graded
-        )
+        found.update([output.dtype for output in case.outputs])
+        for tensor in tensors(case.arguments) if case.mutates or case.mode != "forward" else ():
+            graded = case.mode != "forward" and tensor.requires_grad
+            if graded or tensor.name in case.mutates:
+                found.add(tensor.dtype)
     return frozenset(found)
 
 
