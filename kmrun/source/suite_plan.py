@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kmrun.core.problem import Problem
 from kmrun.plan import Expansion, expand
+from kmrun.source.catalogue import load_cards
 from kmrun.source.diagnostics import Diagnostic, InvalidSuite
 from kmrun.source.suite_reader import Examined, ReadSuite, examine, renumbered, to_diagnostics
 
@@ -37,6 +38,9 @@ def read_and_plan(path: Path | str, name: str | None = None) -> PlannedSuite:
 def _planned(examined: Examined) -> tuple[Expansion | None, Sequence[Diagnostic]]:
     if examined.suite is None:
         return None, ()
-    expansion = expand(examined.suite, str(examined.path.parent))
+    expansion = expand(examined.suite, str(examined.path.parent), load_cards().ids)
     problems: list[Problem] = [renumbered(item, examined.indices) for item in expansion.problems]
+    if examined.diagnostics:
+        # What the whole suite leaves unused cannot be told while some of its kernels are not read.
+        problems = [item for item in problems if item.path[:1] == ("kernels",)]
     return expansion, to_diagnostics(problems, examined.document)
