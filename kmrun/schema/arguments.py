@@ -336,8 +336,6 @@ Arg = Annotated[
 ]
 """One argument; the tag is `init`."""
 
-ListOf.model_rebuild()
-
 
 def options(argument: Builder) -> dict[str, Any]:
     """Return the builder's own keys and values as written, by document key; no `shape`, `dtype` and such."""

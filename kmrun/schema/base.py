@@ -18,7 +18,7 @@ Json = dict[str, Any]
 class Document(BaseModel):
     """Base of all models: immutable, no coercion, no unknown key, aliases only."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
 
 T = TypeVar("T")
