@@ -1,0 +1,144 @@
+import pytest
+
+from kmrun.source.suite_plan import read_and_plan
+
+KERNELS = """\
+import does_not_exist
+from elsewhere import imported
+
+def add(x, y, *, alpha=1): ...
+def norm(x, weight, eps=1e-5): ...
+def reserved(sum, fp32): ...
+def nothing(): ...
+"""
+
+WHOLE = """\
+kmrun: 1
+suite: add
+kernels:
+  - name: add
+    target: kernels.py:add  # module:attr, or file.py:attr beside this file
+    reference: torch:add  # trusted: checked and timed beside
+    args:
+      x: {init: randn, shape: [4096, 4096], dtype: bf16}
+      y: {init: randn, shape: [4096, 4096], dtype: bf16}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    return tmp_path
+
+
+def entries(text):
+    return [line.strip() for line in text.splitlines() if line.startswith("      ")]
+
+
+def test_the_first_suite_is_printed_and_small(kmrun):
+    ran = kmrun("init", "kernels.py:add", "--arg", "randn[4096,4096]:bf16", "--arg", "randn[4096,4096]:bf16",
+                "--ref", "torch:add")  # fmt: skip
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(WHOLE)
+    rest = ran.out.removeprefix(WHOLE).splitlines()
+    assert rest
+    assert all(line.startswith("    # ") for line in rest)
+
+
+def test_it_is_written_and_can_be_read(kmrun, folder):
+    ran = kmrun("init", "kernels.py:add", "--ref", "torch:add", "-o", "first.yaml")
+    assert (ran.code, ran.out) == (0, "wrote first.yaml: run it with `kmrun first.yaml`\n")
+    planned = read_and_plan(folder / "first.yaml")
+    (case,) = planned.expansion.cases
+    assert [argument.shape for argument in case.arguments] == [(1024, 1024)] * 2
+    assert case.reference.implementation.target == "torch:add"
+
+
+def test_an_existing_file_is_never_overwritten(kmrun, folder):
+    (folder / "mine.yaml").write_text("precious")
+    ran = kmrun("init", "kernels.py:add", "-o", "mine.yaml")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: mine.yaml exists\n")
+    assert (folder / "mine.yaml").read_text() == "precious"
+    assert "cannot be written" in kmrun("init", "kernels.py:add", "-o", "none/mine.yaml").err
+
+
+def test_files_are_relative_to_the_suite_s_folder(kmrun, folder):
+    (folder / "suites").mkdir()
+    kmrun("init", "kernels.py:add", "--ref", "kernels.py:norm", "-o", "suites/add.yaml")
+    text = (folder / "suites/add.yaml").read_text()
+    assert "target: ../kernels.py:add " in text
+    assert "reference: ../kernels.py:norm " in text
+
+
+@pytest.mark.parametrize(
+    ("arg", "entry"),
+    [
+        ("randn[8]:fp16", "x: {init: randn, shape: [8], dtype: fp16}"),
+        ("randn[8, 16]", "x: {init: randn, shape: [8, 16], dtype: fp32}"),
+        ("ones[]:torch.bfloat16", "x: {init: ones, shape: [], dtype: bf16}"),
+        ("randint{low: 0, high: 9}[8]", "x: {init: randint, low: 0, high: 9, shape: [8]}"),
+        (
+            "uniform{low: -1, high: 1}[8]:fp32",
+            "x: {init: uniform, low: -1, high: 1, shape: [8], dtype: fp32}",
+        ),
+        ("0.5", "x: {init: value, value: 0.5}"),
+        ("-3", "x: {init: value, value: -3}"),
+        ("True", "x: {init: value, value: true}"),
+        ("none", "x: {init: value, value: null}"),
+        ("scale=2", "scale: {init: value, value: 2}"),
+    ],
+)
+def test_arguments(kmrun, arg, entry):
+    ran = kmrun("init", "kernels.py:norm", "--arg", arg)
+    assert ran.code == 0
+    assert entries(ran.out) == [entry]
+
+
+def test_a_named_argument_is_passed_by_keyword(kmrun):
+    ran = kmrun("init", "kernels.py:add", "--arg", "randn[4]", "--arg", "y=randn[4]", "--arg", "alpha=2")
+    assert "    kwargs:\n      y: {init: randn" in ran.out
+    assert entries(ran.out)[-1] == "alpha: {init: value, value: 2}"
+
+
+def test_without_arguments_every_parameter_without_a_default_is_guessed(kmrun):
+    ran = kmrun("init", "kernels.py:norm")
+    assert [entry.split(":")[0] for entry in entries(ran.out)] == ["x", "weight"]
+    assert "# reference: torch:norm" in ran.out
+    assert kmrun("init", "kernels.py:nothing").code == 0
+
+
+def test_names_that_formulas_need_are_changed(kmrun):
+    assert [entry.split(":")[0] for entry in entries(kmrun("init", "kernels.py:reserved").out)] == [
+        *("sum_", "fp32_")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("kernels.py",), "'kernels.py' is no target"),
+        (("none.py:fn",), "none.py: no such file or directory"),
+        (("kernels.py:nope",), "kernels.py has no function 'nope'"),
+        (("torch:relu",), "torch:relu: say what it is called with"),
+        (("kernels.py:imported",), "kernels.py:imported: say what it is called with"),
+        (("broken.py:fn",), "broken.py: no valid Python"),
+        (("kernels.py:add", "--arg", "randn"), "--arg 'randn' cannot be read"),
+        (("kernels.py:add", "--arg", "randn[8]:bf61"), "--arg 'randn[8]:bf61': no dtype 'bf61'"),
+        (("kernels.py:add", "--arg", "a=1", "--arg", "a=2"), "two arguments are named 'a'"),
+        (("kernels.py:add", "--ref", "relu"), "'relu' is no target"),
+        (("kernels.py:add", "--arg", "rnadn[8]"), "rnadn"),
+    ],
+)
+def test_what_cannot_be_read_is_told(kmrun, folder, words, said):
+    (folder / "broken.py").write_text("def fn(:")
+    ran = kmrun("init", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_function_of_a_module_needs_only_arguments(kmrun):
+    ran = kmrun("init", "torch:relu", "--arg", "randn[8]")
+    assert entries(ran.out) == ["x0: {init: randn, shape: [8], dtype: fp32}"]

@@ -1,0 +1,291 @@
+import json
+import re
+
+import pytest
+
+from kmrun.cli import running
+from kmrun.core.measurement import Finding
+from kmrun.errors import EnvironmentLacks
+from kmrun.store.results import read
+from support.cases import GPU, make_found
+from support.supervisors import FakeSupervisor
+
+SUITE = """\
+kmrun: 1
+suite: adding
+kernels:
+  - name: add
+    target: kernels.py:add
+    reference: torch:add
+    tags: [ci]
+    matrix: {n: [1024, 2048]}
+    args:
+      x: {init: randn, shape: [n, n], dtype: fp32}
+      y: {init: randn, like: x}
+    outputs: {o: {like: x}}
+    contract:
+      - {max_ms: 100}
+"""
+ONE, TWO = "add[n=1024]", "add[n=2048]"
+WRONG = Finding("wrong_result", "o differs from the fp64 reference by 0.5", "kernel", "fail")
+UNDECIDED = Finding("cannot_cross", "this case needs --isolation inline", "undecided", "inconclusive")
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "adding.yaml"
+    path.write_text(SUITE)
+    return path
+
+
+@pytest.fixture
+def measuring(monkeypatch):
+    """Replaces the supervisor; `measuring(found)` says what comes of which case, and returns it."""
+
+    def use(found=None, **more):
+        supervisor = FakeSupervisor(found, **more)
+        supervisor.given = []
+
+        def make(device, options, folder):
+            supervisor.given.append((device, options, folder))
+            return supervisor
+
+        monkeypatch.setattr(running, "make_supervisor", make)
+        return supervisor
+
+    return use
+
+
+def asked_cases(supervisor):
+    return [word for word in supervisor.asked if isinstance(word, str) and "[" in word]
+
+
+def test_a_scorecard(kmrun, suite, measuring):
+    supervisor = measuring()
+    ran = kmrun("adding.yaml")
+    assert (ran.code, ran.err) == (0, "")
+    assert asked_cases(supervisor) == [ONE, TWO]
+    lines = ran.out.splitlines()
+    assert lines[0] == "adding      Test CPU · 8 threads · torch 2.13.0 · cold cache, paired"
+    assert lines[4].split() == [
+        "kernel",
+        "case",
+        "time",
+        "±",
+        "GB/s",
+        "bound",
+        "%ceil",
+        "vs",
+        "ref",
+        "contract",
+    ]
+    assert lines[5].split() == [
+        "add",
+        "n=1024",
+        "20.0",
+        "ms",
+        "0.1",
+        "%",
+        "0.629",
+        "mem",
+        "3",
+        "%",
+        "2.0",
+        "x",
+        "pass",
+    ]
+    assert re.fullmatch(r"2 cases in \d+\.\d s: 2 pass +exit 0", lines[-1])
+
+
+def test_a_folder_and_json(kmrun, suite, measuring):
+    measuring()
+    ran = kmrun(suite.parent, "--json")
+    document = json.loads(ran.out)
+    assert (document["kmrun_result"], document["complete"]) == (1, True)
+    assert document["suite"]["name"] == "adding"
+    assert len(document["suite"]["digest"]) == 64
+    assert [case["verdict"] for case in document["cases"]] == ["pass", "pass"]
+    clause = document["cases"][0]["clauses"][1]
+    assert (clause["kind"], clause["file"].endswith("adding.yaml"), clause["line"]) == ("max_ms", True, 14)
+    assert document["cases"][0]["line"] == 4
+    assert ran.err == ""
+
+
+def test_several_files_are_an_array_under_json(kmrun, suite, measuring):
+    measuring()
+    (suite.parent / "more.yaml").write_text(SUITE.replace("adding", "more"))
+    documents = json.loads(kmrun("adding.yaml", "more.yaml", "--json").out)
+    assert [document["suite"]["name"] for document in documents] == ["adding", "more"]
+    text = kmrun("adding.yaml", "more.yaml").out
+    assert text.count("exit 0") == 1
+
+
+def test_options_reach_the_supervisor(kmrun, suite, measuring):
+    supervisor = measuring()
+    kmrun(
+        "adding.yaml", "--device", "cuda:1", "--seed", 5, "--quick", "--no-flush-l2", "--isolation", "serial"
+    )
+    ((device, options, folder),) = supervisor.given
+    assert (device, folder) == ("cuda:1", str(suite.parent))
+    assert (options.seed, options.quick, options.flush_l2, options.isolation) == (5, True, False, "serial")
+    assert options.hot_and_cold is False
+    kmrun("adding.yaml", "--hot-and-cold")
+    assert supervisor.given[-1][1].hot_and_cold is True
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        (("-k", TWO), [TWO]),
+        (("-k", "add[n=1*"), [ONE]),
+        (("-k", "2048"), [TWO]),
+        (("--tag", "ci"), [ONE, TWO]),
+    ],
+)
+def test_selection(kmrun, suite, measuring, words, chosen):
+    supervisor = measuring()
+    assert kmrun("adding.yaml", *words).code == 0
+    assert asked_cases(supervisor) == chosen
+
+
+@pytest.mark.parametrize("words", [("-k", "sub"), ("--tag", "nightly")])
+def test_a_selection_of_nothing_is_refused_before_measuring(kmrun, suite, measuring, words):
+    supervisor = measuring()
+    ran = kmrun("adding.yaml", *words)
+    assert (ran.code, ran.out, supervisor.given) == (2, "", [])
+    assert ran.err.startswith("error: no case ")
+    assert "\nhint: " in ran.err
+
+
+def test_every_file_is_checked_before_any_runs(kmrun, suite, measuring):
+    supervisor = measuring()
+    (suite.parent / "bad.yaml").write_text(SUITE.replace("target:", "targte:"))
+    ran = kmrun("adding.yaml", "bad.yaml")
+    assert (ran.code, ran.out, supervisor.given) == (2, "", [])
+    assert "bad.yaml:5:5: error[K" in ran.err
+    assert "targte" in ran.err
+    assert ran.err.splitlines()[-1].startswith("1 error · kmrun explain K")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--isolation", "none"), "--isolation none: no such isolation"),
+        (("--device", "tpu"), "--device tpu: no such device"),
+        (("--hot-and-cold", "--no-flush-l2"), "--hot-and-cold times both"),
+        (("--save", "."), "--save .: is a directory"),
+        (("--save", "none/out.json"), "--save none/out.json: cannot be written: no such file"),
+        (("--card", "h100-smx"), "unknown card 'h100-smx'"),
+        (("--seed", "-1"), "Invalid value for '--seed'"),
+    ],
+)
+def test_bad_options_are_refused_before_measuring(kmrun, suite, measuring, words, said):
+    supervisor = measuring()
+    ran = kmrun("adding.yaml", *words)
+    assert (ran.code, ran.out, supervisor.given) == (2, "", [])
+    assert said in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(("none.yaml",), "no such file"), (("empty",), "no suite in this folder"), (("blank.yaml",), "error[K")],
+)
+def test_no_suite_there(kmrun, suite, measuring, words, said):
+    measuring()
+    (suite.parent / "empty").mkdir()
+    (suite.parent / "blank.yaml").write_text("")
+    ran = kmrun(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_save_writes_the_document(kmrun, suite, measuring):
+    measuring()
+    assert kmrun("adding.yaml", "--save", "out.json").code == 0
+    (result,) = read(suite.parent / "out.json")
+    assert result.complete
+    assert result.command == ("kmrun", "adding.yaml", "--save", "out.json")
+
+
+def test_a_wrong_kernel(kmrun, suite, measuring):
+    measuring({ONE: make_found(findings=(WRONG,), correct=False, samples_ns=(), rivals=())})
+    ran = kmrun("adding.yaml")
+    assert ran.code == 1
+    assert "exit 1" in ran.out
+    assert f"WRONG  {ONE}" in ran.out
+    assert "o differs from the fp64 reference by 0.5" in ran.out
+    assert "kmrun adding.yaml -k 'add[n=1024]' --seed 7" in ran.out
+
+
+def test_undecided_is_4_unless_it_is_allowed(kmrun, suite, measuring):
+    measuring({ONE: make_found(findings=(UNDECIDED,), samples_ns=(), rivals=())})
+    assert kmrun("adding.yaml").code == 4
+    assert kmrun("adding.yaml", "--allow-inconclusive").code == 0
+
+
+def test_ctrl_c_prints_what_there_is(kmrun, suite, measuring):
+    measuring({TWO: KeyboardInterrupt()})
+    ran = kmrun("adding.yaml", "--save", "out.json")
+    assert ran.code == 130
+    assert "interrupted, partial: 1 case in" in ran.out
+    (result,) = read(suite.parent / "out.json")
+    assert (result.complete, len(result.cases)) == (False, 1)
+    document = json.loads(kmrun("adding.yaml", "--json").out)
+    assert (document["complete"], len(document["cases"])) == (False, 1)
+
+
+def test_no_torch_is_told(kmrun, suite, measuring):
+    lacks = EnvironmentLacks("measuring needs torch, which is not installed", "pip install 'kmrun[bench]'")
+    measuring(entering=lacks)
+    ran = kmrun("adding.yaml")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == (
+        "error: measuring needs torch, which is not installed\nhint: pip install 'kmrun[bench]'\n"
+    )
+    ran = kmrun("adding.yaml", "--json")
+    assert (ran.code, ran.out) == (3, "")
+
+
+def test_a_machine_that_breaks_prints_what_there_is(kmrun, suite, measuring):
+    measuring({TWO: EnvironmentLacks("the device does not answer")})
+    ran = kmrun("adding.yaml")
+    assert ran.code == 3
+    assert "add" in ran.out
+    assert ran.err == "error: the device does not answer\n"
+
+
+def test_a_suite_for_another_device(kmrun, suite, measuring):
+    measuring()
+    rows = SUITE.replace("matrix: {n: [1024, 2048]}", "cases: [{device: gpu, n: 1024}]")
+    suite.write_text(rows)
+    ran = kmrun("adding.yaml")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("error: no case of these suites is for this device\n")
+
+
+def test_a_card_on_a_cpu_is_refused(kmrun, suite, measuring):
+    measuring()
+    ran = kmrun("adding.yaml", "--card", "h100-sxm")
+    assert ran.code == 2
+    assert "--card h100-sxm is a GPU, but this run is on the CPU" in ran.err
+
+
+def test_a_card_that_is_asked_for_gives_the_roof(kmrun, suite, measuring):
+    quick = {name: make_found(samples_ns=tuple(1e5 + i for i in range(20)), rivals=()) for name in (ONE, TWO)}
+    measuring(quick, device=GPU)
+    document = json.loads(kmrun("adding.yaml", "--card", "h100-sxm", "--json").out)
+    assert document["device"]["card"] == "h100-sxm"
+    assert document["cases"][0]["roof_fraction"] == pytest.approx(3 * 4 * 1024**2 / 3.35e12 / 1e-4, rel=0.01)
+    unmatched = json.loads(kmrun("adding.yaml", "--json").out)
+    assert unmatched["device"]["card"] is None
+    assert "unverified roof" in unmatched["cases"][0]["labels"]
+
+
+def test_warnings_of_a_suite_go_to_stderr(kmrun, suite, measuring):
+    measuring()
+    suite.write_text(SUITE.replace("    contract:", "    flops: n * n\n    contract:"))
+    ran = kmrun("adding.yaml", "--json")
+    assert ran.code == 0
+    assert "warning[K" in ran.err
+    json.loads(ran.out)
