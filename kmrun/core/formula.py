@@ -9,6 +9,7 @@ bounded, in between too, so that neither a loop nor a huge number can be built.
 """
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -95,6 +96,12 @@ def compile_formula(source: str | int | float | bool) -> Formula:
     if not isinstance(source, str):
         bounded(source, 0, 1)
         return Formula(str(source), {}, lambda scope: source)
+    return _compile_text(source)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _compile_text(source: str) -> Formula:
+    """Compile a text once: in a large suite the same few formulas stand everywhere."""
     scan(source)
     text = source.translate(_BLANKS)
     lead = len(text) - len(text.lstrip(" "))

@@ -14,10 +14,11 @@ DeviceKind = Literal["cpu", "cuda", "rocm"]
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A case that a run does not take, and why."""
+    """A case that a run does not take, and why; `is_device` when its row is for another device."""
 
     case: Case
     reason: str
+    is_device: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def select(
         elif tags and not set(tags) & set(case.tags):
             left_out.append(LeftOut(case, f"has no tag {' or '.join(tags)}"))
         elif not runs_on(case, kind, card):
-            left_out.append(LeftOut(case, f"for {case.device}"))
+            left_out.append(LeftOut(case, f"for {case.device}", is_device=True))
         else:
             chosen.append(case)
     return Selection(tuple(chosen), tuple(left_out))
