@@ -33,7 +33,7 @@ class CheckError(SideFault):
 
 
 def check_for(case: Case, name: str, dtype: torch.dtype) -> Check:
-    """Return how the output `name` is compared: its own check, the kernel's, the tolerance of its dtype, `auto`."""
+    """Return how output `name` is compared: its own check, the kernel's, its dtype's tolerance, or `auto`."""
     for key in (name, "*"):
         check = case.checks.get(key)
         if check is not None and check.metric != "auto":

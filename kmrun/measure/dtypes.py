@@ -2,9 +2,10 @@
 
 import torch
 
+from kmrun.core.dtypes import canonical
 from kmrun.measure.faults import SideFault
 
-_BY_NAME: dict[str, torch.dtype] = {
+_TORCH: dict[str, torch.dtype] = {
     "fp64": torch.float64,
     "fp32": torch.float32,
     # TF32 is a way of multiplying fp32 numbers, not a storage format.
@@ -16,27 +17,13 @@ _BY_NAME: dict[str, torch.dtype] = {
     "fp8_e4m3fnuz": torch.float8_e4m3fnuz,
     "fp8_e5m2": torch.float8_e5m2,
     "fp8_e5m2fnuz": torch.float8_e5m2fnuz,
-    "int64": torch.int64,
-    "int32": torch.int32,
-    "int16": torch.int16,
-    "int8": torch.int8,
-    "uint8": torch.uint8,
-    "bool": torch.bool,
-    "complex64": torch.complex64,
-    "complex128": torch.complex128,
-    "double": torch.float64,
-    "float": torch.float32,
-    "half": torch.float16,
-    "i64": torch.int64,
-    "i32": torch.int32,
-    "i16": torch.int16,
-    "i8": torch.int8,
-    "u8": torch.uint8,
 }
-_SHORT = {dtype: name for name, dtype in reversed(_BY_NAME.items()) if name != "tf32"}
+"""kmrun's words that differ from torch's own names."""
+
+_SHORT = {dtype: name for name, dtype in reversed(_TORCH.items()) if name != "tf32"}
 _FNUZ = {torch.float8_e4m3fn: torch.float8_e4m3fnuz, torch.float8_e5m2: torch.float8_e5m2fnuz}
 
-FP8 = frozenset(dtype for name, dtype in _BY_NAME.items() if name.startswith("fp8"))
+FP8 = frozenset(dtype for name, dtype in _TORCH.items() if name.startswith("fp8"))
 
 
 def torch_dtype(name: str, device: torch.device | None = None) -> torch.dtype:
@@ -47,16 +34,11 @@ def torch_dtype(name: str, device: torch.device | None = None) -> torch.dtype:
     Raises:
         SideFault: torch has no such dtype (`dtype_unknown`).
     """
-    plain = name.removeprefix("torch.")
-    dtype = _BY_NAME.get(plain)
-    if dtype is None:
-        found = getattr(torch, plain, None)
-        if not isinstance(found, torch.dtype):
-            raise SideFault(
-                "dtype_unknown", f"dtype {name!r} is not known to this torch ({torch.__version__})"
-            )
-        dtype = found
-    if name in ("fp8_e4m3", "fp8_e5m2") and device is not None and _wants_fnuz(device):
+    plain = canonical(name) or name
+    dtype = _TORCH.get(plain) or getattr(torch, plain, None)
+    if not isinstance(dtype, torch.dtype):
+        raise SideFault("dtype_unknown", f"dtype {name!r} is not known to this torch ({torch.__version__})")
+    if plain in ("fp8_e4m3", "fp8_e5m2") and device is not None and _wants_fnuz(device):
         return _FNUZ[dtype]
     return dtype
 

@@ -1,6 +1,7 @@
 """What a side reports when user code, a suite or the machine lets it down: it becomes a Finding."""
 
 import traceback
+from pathlib import Path
 from typing import Literal
 
 from kmrun.core.measurement import FaultKind, Finding
@@ -44,9 +45,15 @@ class SideFault(Exception):
         return Finding(self.code, self.sentence, self.fault, self.outcome, self.detail)
 
 
+_OWN_CODE = str(Path(__file__).resolve().parents[1])
+
+
 def traceback_tail(error: BaseException, lines: int = TAIL_LINES) -> str:
-    """Return the last `lines` lines of the traceback of `error`: the part that names the user's own code."""
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    """Return the last `lines` lines of the traceback of `error`, from where kmrun's own frames end."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename.startswith(_OWN_CODE):
+        frame = frame.tb_next
+    text = "".join(traceback.format_exception(type(error), error, frame, chain=False))
     return "\n".join(text.rstrip().splitlines()[-lines:])
 
 

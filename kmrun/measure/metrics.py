@@ -182,7 +182,7 @@ DEFAULT_TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
 
 
 def tolerances(check: Check, dtype: torch.dtype) -> tuple[float, float]:
-    """Return (rtol, atol) of a check; a missing one is 0 where the other is given, else the dtype's default."""
+    """Return (rtol, atol) of a check; one alone makes the other 0, none means the defaults of the dtype."""
     if check.rtol is None and check.atol is None:
         return DEFAULT_TOLERANCES.get(
             dtype, (2 * torch.finfo(dtype).eps, 1e-5) if dtype.is_floating_point else (0.0, 0.0)

@@ -31,7 +31,8 @@ class OutputError(SideFault):
     """What came back is not what a kernel may hand back; the kernel's fault.
 
     Codes with outcome `error`: `output_none`, `output_not_tensor`, `output_lazy`. With outcome `fail`:
-    `output_count`, `output_shape`, `output_dtype`, `output_device`, `output_aliases_input`, `gradient_missing`.
+    `output_count`, `output_shape`, `output_dtype`, `output_device`, `output_aliases_input`,
+    `gradient_missing`.
     """
 
     default_fault: FaultKind = "kernel"
@@ -92,7 +93,9 @@ def _foreign(result: Any, place: str) -> torch.Tensor:
             except BufferError:  # read-only memory: DLPack refuses it, a copy is as good
                 return torch.as_tensor(result)
         if hasattr(result, "__array_interface__"):
-            return torch.as_tensor(result)
+            import numpy as np  # only these objects need it; torch itself does not
+
+            return torch.as_tensor(np.asarray(result))
     except (RuntimeError, TypeError, ValueError, BufferError) as error:
         sentence = f"{place} a {type(result).__name__} that torch cannot read: {one_line(error)}"
         raise OutputError("output_not_tensor", sentence, outcome="error") from error
@@ -292,8 +295,8 @@ _HASH_WORDS = 1 << 18
 def hash_bytes(tensor: torch.Tensor) -> int:
     """Return a 64-bit hash of the raw storage behind a tensor (all of it, also what the view leaves out).
 
-    A position-weighted sum of 8-byte words modulo 2**64, computed where the tensor lives: it tells an accidental
-    or careless write at memory speed. It is no cryptographic hash.
+    A position-weighted sum of 8-byte words modulo 2**64, computed where the tensor lives: it tells a careless
+    write at memory speed. It is no cryptographic hash.
     """
     storage = tensor.detach().untyped_storage()
     raw = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)

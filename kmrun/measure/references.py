@@ -191,11 +191,14 @@ def _backward(
     return {name: grad.detach() for name, grad in outputs.gradients(case, forward, named, cast).items()}
 
 
-def _chunk_dimension(argument: Argument, size: int, axis: str) -> int | None:
-    """Return the dimension of an argument that the chunk axis runs along: the first one of its size."""
-    dims = argument.options.get("dims_of_axes")
-    if isinstance(dims, Mapping):
-        return dims.get(axis)
+def _chunk_dimension(case: Case, argument: Argument, axis: str, size: int) -> int | None:
+    """Return the dimension of an argument that the chunk axis runs along.
+
+    The plan knows it from the shapes as written; without that knowledge, it is the first one of that size.
+    """
+    dims = case.reference.chunk_dims if case.reference is not None else {}
+    if dims:
+        return dims.get(argument.name)
     if argument.shape is None or size not in argument.shape:
         return None
     return argument.shape.index(size)
@@ -216,7 +219,7 @@ def _evaluate_sliced(
     dimensions = {
         argument.name: dimension
         for argument in case.arguments
-        if (dimension := _chunk_dimension(argument, size, axis)) is not None
+        if (dimension := _chunk_dimension(case, argument, axis, size)) is not None
         and isinstance(named.get(argument.name), torch.Tensor)
     }
     if not dimensions:
@@ -250,12 +253,13 @@ def _room_for(
 ) -> tuple[int, torch.Tensor]:
     """Return the dimension along which slices of an output lie side by side, and a tensor for all of them."""
     shape = list(piece.shape)
+    known = case.reference.chunk_dims.get(name) if case.reference is not None else None
     target = next((list(output.shape) for output in case.outputs or () if output.name == name), None)
     if target is None and like is not None and name in like:
         target = list(like[name].shape)
     for dimension, extent in enumerate(shape):
         grown = [*shape[:dimension], size, *shape[dimension + 1 :]]
-        if extent == length and (target is None or grown == target):
+        if extent == length and (target is None or grown == target) and known in (None, dimension):
             return dimension, piece.new_empty(grown)
     sentence = f"reference.chunk: output {name} of a slice has shape {shape}: it does not grow along {axis}"
     raise ReferenceFault("chunk_invalid", sentence)
@@ -267,7 +271,7 @@ def _slices_agree(case: Case, high: Mapping[str, torch.Tensor], same: Mapping[st
         if not whole.dtype.is_floating_point:
             continue
         left, right = high[name].nan_to_num(0, 0, 0), whole.nan_to_num(0, 0, 0)
-        norm = float(torch.linalg.vector_norm(left, dtype=torch.float64))
+        norm = max(float(torch.linalg.vector_norm(side, dtype=torch.float64)) for side in (left, right))
         gap = float(torch.linalg.vector_norm(left - right, dtype=torch.float64))
         if gap > 0.2 * norm and norm > 0:
             axis = case.reference.chunk if case.reference is not None else ""

@@ -48,7 +48,7 @@ def run(case: Case, want_high: Mapping[str, torch.Tensor], ref_same: Mapping[str
 def lower_precision(
     case: Case, want_high: Mapping[str, torch.Tensor], ref_same: Mapping[str, torch.Tensor]
 ) -> list[str]:
-    """Return a sentence for each output whose tolerance, given by the suite, lets the next coarser dtype pass.
+    """Return a sentence for each output whose tolerance, of the suite, lets the next coarser dtype pass.
 
     Only a remark: coarser arithmetic may be what the author wants to allow.
     """
@@ -85,7 +85,8 @@ def _without_tile(rows: torch.Tensor) -> torch.Tensor:
 
     def strength(corner: tuple[int, int]) -> float:
         tile = rows[corner[0] : corner[0] + height, corner[1] : corner[1] + width]
-        return float(tile.abs().nan_to_num(0, 0, 0).sum())
+        magnitudes = tile.abs() if tile.is_floating_point() or tile.is_complex() else tile != 0
+        return float(magnitudes.nan_to_num(0, 0, 0).sum())
 
     top, left = max(corners, key=strength)
     mutant = rows.clone()
@@ -105,7 +106,7 @@ def _is_material(mutant: torch.Tensor, want: torch.Tensor, dtype: torch.dtype) -
 
 
 def _passes(case: Case, name: str, mutant: torch.Tensor, want: torch.Tensor, same: torch.Tensor) -> bool:
-    # The dtype of the mutant is the output's: a reference in high precision must not choose another tolerance.
+    # A mutant has the dtype of the output: a reference in high precision must not choose another tolerance.
     alone = dataclasses.replace(case, outputs=None)
     (check,) = checks.compare(alone, {name: mutant.to(same.device)}, {name: want}, {name: same}, seed=0)
     return check.ok

@@ -18,7 +18,7 @@ SLAB = BLOCK << 14
 class Slab:
     """A flat piece. Places that are not finite everywhere hold 0 in all three tensors.
 
-    `got`, `want` and `same` (the reference in the case's own dtype, None when not known) are fp64. `bad` is the
+    `got`, `want` and `same` (the reference in its own dtype, None when not known) are fp64. `bad` is the
     first place, relative to the slab, where `got` is not finite and should be, or the other way round.
     """
 
@@ -31,7 +31,7 @@ class Slab:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One output and what it is held against; same shape, one device. Complex tensors become pairs of reals."""
+    """An output and what it is held against: same shape, one device; complex tensors as pairs of reals."""
 
     got: torch.Tensor
     want: torch.Tensor
