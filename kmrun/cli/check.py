@@ -1,8 +1,13 @@
 """`kmrun check`: validate suites, folders of suites included; none of their code is imported."""
 
-from typing import Annotated
+import io
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from kmrun.source.diagnostics import Diagnostic
 
 
 def command(
@@ -19,17 +24,12 @@ def command(
     """
     from kmrun.errors import UsageError
     from kmrun.source import diagnostics
-    from kmrun.source.suite_files import find_suites
+    from kmrun.source.suite_files import search
 
     if form not in diagnostics.FORMATS:
         raise UsageError(f"'{form}' is no format", f"one of {', '.join(diagnostics.FORMATS)}")
-    found: list[diagnostics.Diagnostic] = []
+    files, found = search(suites)
     counts: list[tuple[str, int, int]] = []
-    try:
-        files = find_suites(suites)
-    except diagnostics.InvalidSuite as error:
-        files = []
-        found += error.diagnostics
     if files:
         from kmrun.source.suite_plan import read_and_plan
     for path, name in files:
@@ -46,12 +46,16 @@ def command(
     text = diagnostics.render(found, form, colour)
     if form == "text":
         text += _summary(counts, found, errors)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a suite may hold what the terminal cannot show
     typer.echo(text, nl=False)
     if errors:
         raise typer.Exit(2)
 
 
-def _summary(counts: list[tuple[str, int, int]], found: list, errors: list) -> str:  # type: ignore[type-arg]
+def _summary(
+    counts: list[tuple[str, int, int]], found: "list[Diagnostic]", errors: "list[Diagnostic]"
+) -> str:
     lines = [f"{name}: {_many(kernels, 'kernel')}, {_many(cases, 'case')}" for name, kernels, cases in counts]
     warnings = len(found) - len(errors)
     if errors:

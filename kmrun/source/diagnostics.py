@@ -33,6 +33,12 @@ class Diagnostic:
     source: Source | None = field(default=None, repr=False, compare=False)
 
     @property
+    def place(self) -> str:
+        """The file, with line and column where the mistake stands in its text."""
+        where = f":{self.span.line}:{self.span.col}"
+        return self.file + (where if self.source is not None or self.span.line > 1 else "")
+
+    @property
     def sort_key(self) -> tuple[str, Span, str]:
         """Order of the report: by file, then by place."""
         return (self.file, self.span, self.code)
@@ -59,8 +65,7 @@ class InvalidSuite(InvalidInput):
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(sorted(diagnostics, key=lambda item: item.sort_key))
         first = self.diagnostics[0]
-        place = f"{first.file}:{first.span.line}:{first.span.col}"
-        super().__init__(f"{place}: {first.message}", first.hint)
+        super().__init__(f"{first.place}: {first.message}", first.hint)
 
 
 def render(diagnostics: Iterable[Diagnostic], form: str, colour: bool = False) -> str:
@@ -86,8 +91,8 @@ def as_text(item: Diagnostic, colour: bool = False) -> str:
     """Return place, code and reason, the source line with a caret, then hint and notes."""
     paint = _painter(colour)
     span = item.span
-    head = f"{printable(item.file)}:{span.line}:{span.col}: "
-    lines = [head + paint(f"{item.severity}[{item.code}]", item.severity) + f": {printable(item.message)}"]
+    label = paint(f"{item.severity}[{item.code}]", item.severity)
+    lines = [f"{printable(item.place)}: {label}: {printable(item.message)}"]
     if item.source is not None and item.source.line(span.line).strip():
         lines += _excerpt(item, item.source.line(span.line), paint)
     elif item.hint:

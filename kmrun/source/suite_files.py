@@ -14,12 +14,21 @@ _START = Span(1, 1, 1, 1)
 
 
 def find_suites(words: Sequence[str]) -> list[tuple[Path, str]]:
-    """Return (path, name to show) of every suite meant, each once, the files of a folder by name.
-
-    In a folder a suite is a *.yaml or *.yml file whose top level has the key `kmrun`.
+    """Return (path, name to show) of every suite meant.
 
     Raises:
         InvalidSuite: a word names nothing, or a folder holds no suite; one diagnostic for each such word.
+    """
+    found, wrong = search(words)
+    if wrong:
+        raise InvalidSuite(wrong)
+    return found
+
+
+def search(words: Sequence[str]) -> tuple[list[tuple[Path, str]], list[Diagnostic]]:
+    """Return (path, name to show) of every suite meant, each once, and what is wrong with other words.
+
+    In a folder a suite is a *.yaml or *.yml file whose top level has the key `kmrun`; they come by name.
     """
     found: dict[Path, tuple[Path, str]] = {}
     wrong: list[Diagnostic] = []
@@ -36,9 +45,7 @@ def find_suites(words: Sequence[str]) -> list[tuple[Path, str]]:
             found.setdefault(path.resolve(), (path, word))
         else:
             wrong.append(Diagnostic(word, _START, "K001", "no such file or folder", _near(path)))
-    if wrong:
-        raise InvalidSuite(wrong)
-    return list(found.values())
+    return list(found.values()), wrong
 
 
 def _inside(folder: Path) -> Iterator[Path]:
