@@ -60,20 +60,16 @@ class Arguments:
             self.before.append(name)
         return found
 
-    def find_argument(
-        self, name: str, path: Path, among: frozenset[str] | None = None, *, on_key: bool = False
-    ) -> bool:
+    def find_argument(self, name: str, path: Path, among: frozenset[str] | None = None) -> bool:
         """Return whether `name` is an argument (one of `among`, where given); report it otherwise."""
         allowed = self.builders.keys() if among is None else among
         if name in allowed:
             return True
         if name in self.builders:
-            message = f"'{name}' is not a single tensor"
-            hint = ""
+            self.report.error(UNKNOWN_ARGUMENT, path, f"'{name}' is not a single tensor")
         else:
-            message = f"there is no argument '{name}'"
             hint = did_you_mean(name, allowed) or f"arguments here: {', '.join(self.builders) or 'none'}"
-        self.report.error(UNKNOWN_ARGUMENT, path, message, hint, on_key=on_key)
+            self.report.unknown(name, UNKNOWN_ARGUMENT, path, f"there is no argument '{name}'", hint)
         return False
 
     def _maker(self, name: str, builder: Builder, path: Path) -> Maker | None:

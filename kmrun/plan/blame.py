@@ -65,7 +65,9 @@ class Blame:
             notes = (
                 (f"in the formula: {formula.text}",) if formula is not None and formula.text != axis else ()
             )
-            sentence = f"'{axis}' is {_shown(first.axes[axis])} here: {group.failure.sentence}"
+            shown, sentence = _shown(first.axes[axis]), group.failure.sentence
+            if shown not in sentence:
+                sentence = f"'{axis}' is {shown} here: {sentence}"
             report.error(group.failure.code, place, sentence, group.failure.hint, notes=notes)
 
 

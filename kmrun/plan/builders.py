@@ -190,3 +190,18 @@ def derived_shape(
     if options["scale"] == "column":
         return (*(1 for _ in base[:-1]), base[-1])
     return (*base[:-1], math.ceil(base[-1] / options["block"]))
+
+
+def view_fault(shape: tuple[int, ...], strides: Any, offset: Any, elements: int) -> str:
+    """Return why such a view does not lie within so many elements, or an empty string."""
+    if not all(isinstance(step, int) and step >= 0 for step in (offset, *(strides or ()))):
+        return "strides and offset are whole numbers from 0 on"
+    if strides is None:
+        last = math.prod(shape) - 1
+    elif len(strides) != len(shape):
+        return f"{len(strides)} strides for {len(shape)} dimensions"
+    else:
+        last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    if offset + last >= elements:
+        return f"the view reaches element {offset + last}, there are {elements}"
+    return ""

@@ -31,34 +31,43 @@ class Definition:
 
 
 def in_order(definitions: Iterable[Definition], report: Report) -> list[Definition]:
-    """Return the definitions so that each stands after what it needs; report circles, which are left out."""
-    by_name = {definition.name: definition for definition in definitions}
-    ordered: list[Definition] = []
-    done: set[str] = set()
-    for start in by_name.values():
-        _visit(start, by_name, done, [], ordered, report)
-    return ordered
+    """Return the definitions so that each stands after what it needs.
+
+    Circles are reported once; their members and all that needs them are left out.
+    """
+    ordering = _Ordering({definition.name: definition for definition in definitions}, report)
+    for definition in ordering.by_name.values():
+        ordering.visit(definition, [])
+    return ordering.ordered
 
 
-def _visit(
-    start: Definition,
-    by_name: Mapping[str, Definition],
-    done: set[str],
-    trail: list[str],
-    ordered: list[Definition],
-    report: Report,
-) -> None:
-    if start.name in done:
-        return
-    if start.name in trail:
-        circle = [*trail[trail.index(start.name) :], start.name]
-        report.error(CIRCLE, start.path, f"'{start.name}' is defined by itself: {' -> '.join(circle)}")
-        return
-    for name in sorted(start.needs):
-        if name in by_name:
-            _visit(by_name[name], by_name, done, [*trail, start.name], ordered, report)
-    done.add(start.name)
-    ordered.append(start)
+class _Ordering:
+    def __init__(self, by_name: Mapping[str, Definition], report: Report) -> None:
+        self.by_name = by_name
+        self.report = report
+        self.ordered: list[Definition] = []
+        self.judged: dict[str, bool] = {}
+
+    def visit(self, definition: Definition, trail: list[str]) -> bool:
+        """Put the definition after all that it needs; return whether it could be."""
+        name = definition.name
+        if name in self.judged:
+            return self.judged[name]
+        if name in trail:
+            circle = " -> ".join([*trail[trail.index(name) :], name])
+            self.report.error(
+                CIRCLE, definition.path, f"'{name}' is defined by itself: {circle}", on_key=True
+            )
+            return False
+        good = True
+        for need in sorted(definition.needs):
+            if need in self.by_name:
+                good = self.visit(self.by_name[need], [*trail, name]) and good
+        if name not in self.judged:
+            self.judged[name] = good
+            if good:
+                self.ordered.append(definition)
+        return self.judged[name]
 
 
 def closure(names: Collection[str], definitions: Iterable[Definition]) -> frozenset[str]:

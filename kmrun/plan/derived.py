@@ -4,7 +4,7 @@ from kmrun.core.case import Argument, Path
 from kmrun.core.dtypes import find
 from kmrun.core.formula import Scope, TensorValue
 from kmrun.core.formula_error import did_you_mean
-from kmrun.plan.builders import derived_shape
+from kmrun.plan.builders import derived_shape, view_fault
 from kmrun.plan.expression import Expressions, needs
 from kmrun.plan.maker import Maker
 from kmrun.plan.parts import compile_options, compile_shape
@@ -41,7 +41,11 @@ def derived_maker(
                 raise own.whole("block", BAD_OPTION, "scale: block needs a whole number 'block'", "", path)
             element = SCALES_DTYPE if builder.part == "scales" else narrow
         if shape is not None:
-            return Argument(name, builder.init, keyword, shape.evaluate(scope), element, options=settings)
+            sizes = shape.evaluate(scope)
+            unfit = view_fault(sizes, settings["strides"], settings["offset"], base.numel)
+            if unfit:
+                raise Failure(BAD_SHAPE, (*path, "shape"), unfit)
+            return Argument(name, builder.init, keyword, sizes, element, options=settings)
         try:
             sizes = derived_shape(builder.init, settings, base.shape, find(narrow).bits)
         except ValueError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kmrun.core.case import Path
 from kmrun.core.dtypes import DTYPES, canonical
 from kmrun.core.formula import Formula, FormulaError, Scope, Value, compile_formula
-from kmrun.core.formula_error import did_you_mean
+from kmrun.core.formula_error import UNKNOWN_NAME, did_you_mean
 from kmrun.plan.report import UNKNOWN_DTYPE, Failure, Report
 
 
@@ -80,14 +80,20 @@ class Expressions:
 
     def compile(self, path: Path, source: str | int | float | bool) -> Expression | None:
         """Return the formula at `path`, or None when it is wrong (which is then reported)."""
-        notes: tuple[str, ...] = ()
+        notes = (f"names here: {', '.join(self.shown)}",) if self.shown else ()
         try:
             formula = compile_formula(source)
             self.used.update(formula.names)
-            notes = (f"names here: {', '.join(self.shown)}",) if self.shown else ()
             formula.check_names(self.names)
         except FormulaError as error:
-            self.report.formula(path, error, notes if error.names else ())
+            if error.code == UNKNOWN_NAME:
+                word = formula.text[error.offset : error.offset + error.length]
+                span = (error.offset, error.length)
+                self.report.unknown(
+                    word, error.code, path, error.sentence, error.hint, span=span, notes=notes
+                )
+            else:
+                self.report.formula(path, error)
             return None
         for name in self.opaque.intersection(formula.names):
             self.report.error(
@@ -110,7 +116,8 @@ class Expressions:
             return DtypeRef(path, fixed, None)
         if text.replace("_", "").isalnum():
             hint = did_you_mean(text, [*self.shown, *DTYPES]) or "dtypes are spelled fp32, bf16, int8, ..."
-            self.report.error(UNKNOWN_DTYPE, path, f"'{text}' is neither a dtype nor a name here", hint)
+            message = f"'{text}' is neither a dtype nor a name here"
+            self.report.unknown(text, UNKNOWN_DTYPE, path, message, hint)
             return None
         expression = self.compile(path, text)
         return DtypeRef(path, None, expression) if expression is not None else None

@@ -59,6 +59,7 @@ class PreparedKernel:
         settings.check_mutates(kernel, path, self.arguments)
         self._check_mode()
         self.common = self._common(defaults, default_tolerance, folder)
+        report.tell_unknown()
 
     @property
     def has_errors(self) -> bool:

@@ -34,7 +34,8 @@ def collect(kernel: Kernel, path: Path, report: Report) -> Names:
     for name, kind, place in _definitions(kernel, path):
         fault = _reserved(name, kind)
         if fault and name not in reserved:
-            report.error(RESERVED_NAME, place, f"'{name}' {fault}", "rename it", on_key=True)
+            hint = "restrict rows of 'cases' with it" if name == DEVICE else "rename it"
+            report.error(RESERVED_NAME, place, f"'{name}' {fault}", hint, on_key=True)
             reserved.add(name)
         elif name in taken and not fault and not (kind == "axis" and taken[name] == "axis"):
             report.error(
@@ -85,7 +86,7 @@ def _reserved(name: str, kind: str) -> str:
         return ""
     noun = "an axis" if kind.endswith("axis") else kind
     if name == DEVICE:
-        return f"cannot be {noun}: it is the key of a row that restricts the row to a device"
+        return f"cannot be {noun}: it is what restricts a row to a device"
     if name in FUNCTIONS:
         return f"cannot be {noun}: it is a function of formulas"
     if name in KEYWORDS:

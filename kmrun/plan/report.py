@@ -1,5 +1,6 @@
 """The mistakes found while planning: what went wrong at a point, and where it is told."""
 
+import dataclasses
 from collections.abc import Sequence
 
 from kmrun.core.case import Path
@@ -54,6 +55,7 @@ class Report:
     def __init__(self) -> None:
         self._problems: list[Problem] = []
         self._places: set[tuple[Path, int | None]] = set()
+        self._unknown: dict[str, list[Problem]] = {}
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -84,6 +86,32 @@ class Report:
         """Add a warning."""
         self._add(Problem(code, path, message, hint, on_key=on_key, severity="warning"))
 
+    def unknown(
+        self,
+        word: str,
+        code: str,
+        path: Path,
+        message: str,
+        hint: str = "",
+        *,
+        span: tuple[int, int] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Hold back an error about a word that names nothing: one mistake a kernel, wherever it stands."""
+        offset, length = span if span is not None else (None, None)
+        found = Problem(code, path, message, hint, tuple(notes), offset=offset, length=length)
+        self._unknown.setdefault(word, []).append(found)
+
+    def tell_unknown(self) -> None:
+        """Add the errors held back: each word at its first place, the others in a note."""
+        for found in self._unknown.values():
+            first, *others = found
+            if others:
+                places = ", ".join(dict.fromkeys(_shown(problem.path) for problem in others))
+                first = dataclasses.replace(first, notes=(*first.notes, f"also in {places}"))
+            self._add(first)
+        self._unknown.clear()
+
     def formula(self, path: Path, error: FormulaError, notes: Sequence[str] = ()) -> None:
         """Add what is wrong with the formula that stands at `path`."""
         span = (error.offset, error.length)
@@ -94,3 +122,8 @@ class Report:
         if place not in self._places:
             self._places.add(place)
             self._problems.append(problem)
+
+
+def _shown(path: Path) -> str:
+    """Return a place inside a kernel as people say it: `args.x.shape`."""
+    return ".".join(part for part in path[2:] if isinstance(part, str))
