@@ -1,8 +1,9 @@
 """One promise of a contract, judged on confidence bounds.
 
 A clause holds when its bound lies outside the interval on the good side, is broken when it lies outside on
-the bad side, and is undecided when the interval straddles it. Both bounds are one-sided at the same corrected
-error rate, so what is printed is what was decided on.
+the bad side, and is undecided when the interval straddles it. Each end of the interval is a one-sided bound:
+the end that can break the clause at the error rate shared by the whole suite, so that many clauses raise no
+more false alarms than one; the end that lets it hold at 1 % a clause. What is printed is what was decided on.
 """
 
 import fnmatch
@@ -14,7 +15,7 @@ from typing import Literal
 from kmrun.core.case import Case, Clause, Path
 from kmrun.core.measurement import Measurement, Rival
 from kmrun.core.score import Score
-from kmrun.core.statistics import Interval, median_bounds, ratio_bounds, samples_needed
+from kmrun.core.statistics import ERROR_RATE, Interval, median_bounds, ratio_bounds, samples_needed
 
 ClauseVerdict = Literal["pass", "fail", "inconclusive", "not judged"]
 
@@ -70,7 +71,7 @@ def count_sampled(cases: Iterable[Case], kind: str, card: str | None) -> int:
 def judge_clause(
     clause: Clause, bound: float, found: Measurement, scored: Score, kind: str, alpha: float
 ) -> ClauseResult:
-    """Judge one clause whose `bound` applies on this device, each side at one-sided error rate `alpha`."""
+    """Judge one clause whose `bound` applies on this device; it breaks at the one-sided rate `alpha`."""
     result = _judged(clause, bound, found, scored, kind, alpha)
     if clause.xfail is None or result.verdict == "not judged":
         return result
@@ -94,14 +95,16 @@ def _judged(
         return _decided(clause, bound, _exact(found.host_ns, 1e3), "host time was not recorded")
     if clause.kind == "min_speedup":
         return _speedup(clause, bound, found, alpha)
-    time = median_bounds(found.samples_ns, alpha)
+    lenient, strict = median_bounds(found.samples_ns, ERROR_RATE), median_bounds(found.samples_ns, alpha)
     if clause.kind == "max_ms":
-        return _decided(clause, bound, _scaled(time, 1e-6), "", needs=_needs(found.samples_ns, alpha))
+        time = Interval(strict.low * 1e-6, strict.value * 1e-6, lenient.high * 1e-6)
+        return _decided(clause, bound, time, "", needs=_needs(found.samples_ns, alpha))
     if clause.kind == "min_roof":
         missing = "a CPU has no published roof" if kind == "cpu" else "the roof of this device is not known"
         best_s = scored.roof_s
     else:
         missing, best_s = "nothing measured bounds this case", scored.ceiling_s
+    time = Interval(strict.low, strict.value, lenient.high)
     fraction = None if best_s is None else _inverse(time, best_s * 1e9)
     return _decided(clause, bound, fraction, missing, needs=_needs(found.samples_ns, alpha))
 
@@ -118,7 +121,8 @@ def _speedup(clause: Clause, bound: float, found: Measurement, alpha: float) -> 
         return ClauseResult(clause.kind, bound, "inconclusive", reason, place=clause.place)
 
     def ratio(rival: Rival) -> Interval:
-        return ratio_bounds(rival.pairs, alpha)
+        strict = ratio_bounds(rival.pairs, alpha)
+        return Interval(ratio_bounds(rival.pairs, ERROR_RATE).low, strict.value, strict.high)
 
     fastest = min(rivals, key=lambda rival: ratio(rival).value)
     return _decided(
@@ -141,6 +145,10 @@ def _decided(
     said = f"{clause.kind} {bound:g}: {interval.value:.3g}"
     if low is not None and high is not None and low != high:
         said += f" ({low:.3g} to {high:.3g})"
+    elif low is not None and low != high:
+        said += f" (at least {low:.3g})"
+    elif high is not None and low != high:
+        said += f" (at most {high:.3g})"
     if beside:
         said += f" against {beside}"
     if verdict == "inconclusive":
@@ -160,10 +168,6 @@ def _needs(samples: tuple[object, ...], alpha: float) -> str:
 
 def _exact(amount: float | None, unit: float) -> Interval | None:
     return None if amount is None else Interval(amount / unit, amount / unit, amount / unit)
-
-
-def _scaled(interval: Interval, factor: float) -> Interval:
-    return Interval(interval.low * factor, interval.value * factor, interval.high * factor)
 
 
 def _inverse(time: Interval, best: float) -> Interval:

@@ -205,7 +205,7 @@ class Result:
     seed: int | None
     """The seed that replays the inputs: what `--seed` gave, or what was drawn."""
     error_rate: float
-    """One-sided error rate of one clause, corrected over the suite."""
+    """One-sided rate at which one clause is broken by chance, corrected over the suite."""
     device: DeviceEntry
     environment: Mapping[str, Any]
     ceilings: CeilingEntry

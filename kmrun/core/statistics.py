@@ -15,6 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+ERROR_RATE = 0.01
+"""One-sided error rate of a verdict: 99 % bounds."""
+
 STOPPING_LEVEL = 0.99
 """Coverage of the interval that the stopping rule and the printed `±` speak of."""
 
@@ -189,7 +192,7 @@ def enough(samples: Sequence[float], rel_ci: float, at_least: int = 10) -> bool:
     return median_interval(samples).half_width <= rel_ci
 
 
-def corrected_alpha(tests: int, alpha: float = 0.01) -> float:
+def corrected_alpha(tests: int, alpha: float = ERROR_RATE) -> float:
     """Return the error rate of one of `tests` tests at which all together keep `alpha` (Bonferroni)."""
     return alpha / max(1, tests)
 

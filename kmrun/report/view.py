@@ -292,7 +292,8 @@ def _skipped(cases: Sequence[CaseResult]) -> list[Paragraph]:
     """Return one paragraph for each reason: a missing module skips many cases at once."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for case in cases:
-        groups.setdefault(tuple(reason.sentence for reason in case.reasons), []).append(case.id)
+        sentences = tuple(reason.sentence.removeprefix("skipped: ") for reason in case.reasons)
+        groups.setdefault(sentences, []).append(case.id)
     return [
         Paragraph(
             WORDS["skipped"], ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more", "", sentences

@@ -32,8 +32,10 @@ class Clause(Document):
     kind: str
     bound: float | None = Field(description="The suite's own number, as it applies on this device.")
     value: float | None
-    low: float | None = Field(description="One-sided lower bound at the run's `error_rate`.")
-    high: float | None = Field(description="One-sided upper bound at the run's `error_rate`.")
+    low: float | None = Field(
+        description="One-sided bound: at `error_rate` where it breaks the clause, else at 1 %."
+    )
+    high: float | None = Field(description="The same on the other side.")
     verdict: Literal["pass", "fail", "inconclusive", "not judged"]
     reason: str
     file: str | None
@@ -184,7 +186,9 @@ class Result(Document):
     wall_s: NotNegative
     command: Many[str]
     seed: int | None = Field(description="Replays the inputs with `--seed`.")
-    error_rate: float = Field(description="One-sided error rate of one clause, corrected over the suite.")
+    error_rate: float = Field(
+        description="One-sided rate at which chance breaks one clause, corrected over the suite."
+    )
     device: Device
     environment: dict[str, Any]
     ceilings: Ceilings

@@ -106,10 +106,21 @@ def test_without_samples_nothing_is_judged():
 
 
 def test_too_few_samples_for_the_corrected_rate_are_inconclusive_and_say_how_many():
-    result = judged("max_ms", 25.0, samples_ns=(20e6,) * 8, alpha=0.01 / 40)
-    assert (result.verdict, result.low, result.high) == ("inconclusive", None, None)
-    assert "8 samples are too few for a bound: 12 needed" in result.reason
-    assert judged("max_ms", 25.0, samples_ns=(20e6,) * 12, alpha=0.01 / 40).verdict == "pass"
+    result = judged("max_ms", 15.0, samples_ns=(20e6,) * 8, alpha=0.01 / 40)
+    assert (result.verdict, result.low, result.high) == ("inconclusive", None, 20.0)
+    assert result.reason == "max_ms 15: 20 (at most 20), 8 samples are too few for a bound: 12 needed"
+    assert judged("max_ms", 15.0, samples_ns=(20e6,) * 12, alpha=0.01 / 40).verdict == "fail"
+    nothing = judged("max_ms", 15.0, samples_ns=(20e6,) * 5)
+    assert (nothing.verdict, nothing.low, nothing.high) == ("inconclusive", None, None)
+
+
+def test_holding_takes_one_clause_s_error_rate_breaking_the_suite_s():
+    """Eight blocks bound a median at 1 %, not at 1 % shared by 40: enough to hold, too few to break."""
+    assert judged("max_ms", 25.0, samples_ns=(20e6,) * 8, alpha=0.01 / 40).verdict == "pass"
+    few = {"rivals": (make_rival(blocks=8),), "alpha": 0.01 / 40}
+    assert judged("min_speedup", 1.5, **few).verdict == "pass"
+    assert judged("min_speedup", 2.5, **few).verdict == "inconclusive"
+    assert judged("min_speedup", 2.5, rivals=(make_rival(blocks=12),), alpha=0.01 / 40).verdict == "fail"
 
 
 def test_ratios_that_were_not_alternated_are_inconclusive():
