@@ -78,14 +78,23 @@ class IfThen:
 
 
 class IfHas:
-    """JSON Schema of a union told apart by which key is there (a contract's clauses, a range's kinds)."""
+    """JSON Schema of a union told apart by which key is there (a contract's clauses, a range's kinds).
+
+    `shared` are the keys that all arms have besides their own; with them a mistyped kind is named as a key.
+    """
+
+    def __init__(self, *shared: str) -> None:
+        self.shared = shared
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
         """Replace pydantic's `oneOf` by if/then on the presence of each arm's own key."""
         arms = _arms(schema, handler)
+        known = {"propertyNames": {"enum": [*arms, *self.shared]}}
         return {
             "type": "object",
-            "anyOf": [{"required": [kind]} for kind in arms],
+            **known,
+            "if": known,
+            "then": {"anyOf": [{"required": [kind]} for kind in arms]},
             "allOf": [{"if": {"required": [kind]}, "then": arm} for kind, arm in arms.items()],
         }
 

@@ -132,5 +132,5 @@ Clause = Annotated[
     | Annotated[MaxHostUs, Tag("@max_host_us")]
     | Annotated[MaxMemoryGb, Tag("@max_memory_gb")],
     Discriminator(by_presence(CLAUSE_KINDS)),
-    IfHas(),
+    IfHas("when", "tags", "xfail"),
 ]

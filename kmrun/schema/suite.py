@@ -226,7 +226,7 @@ class TimingSpec(Document):
     clock: Opt[Literal["sustained", "boost", "locked"]] = None
     min_time_ms: Opt[Positive] = None
     max_time_ms: Opt[Positive] = None
-    rel_ci: Annotated[float, Field(gt=0, lt=1)] | None = None
+    rel_ci: Opt[Annotated[float, Field(gt=0, lt=1)]] = None
 
 
 class TimeoutSpec(Document):
@@ -239,8 +239,8 @@ class TimeoutSpec(Document):
 class RequiresSpec(Document):
     """What must be there, else the kernel is skipped. `min_cc` is a compute capability: "8.0"."""
 
-    module: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")] | None = None
-    min_cc: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
+    module: Opt[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]] = None
+    min_cc: Opt[Annotated[str, Field(pattern=r"^\d+\.\d+$")]] = None
 
 
 class Defaults(Document):
@@ -284,13 +284,13 @@ class Kernel(Document):
     versus: dict[Name, Annotated[Versus, ShortForm("target", TARGET_SCHEMA)]] = Field(default_factory=dict)
     tags: Many[Text] = ()
     matrix: dict[Name, MatrixAxis] = Field(default_factory=dict)
-    cases: Annotated[Many[dict[Name, RowValue]], Field(min_length=1)] | None = None
+    cases: Opt[Annotated[Many[dict[Name, RowValue]], Field(min_length=1)]] = None
     exclude: Many[Exclude] = ()
     ragged: dict[Name, Ragged] = Field(default_factory=dict)
     let: dict[Name, LetValue] = Field(default_factory=dict)
     args: dict[Name, Arg] = Field(default_factory=dict)
     kwargs: dict[Name, Arg] = Field(default_factory=dict)
-    outputs: Annotated[dict[Name, OutputSpec], Field(min_length=1)] | None = None
+    outputs: Opt[Annotated[dict[Name, OutputSpec], Field(min_length=1)]] = None
     mutates: Many[Name] = ()
     setup: Opt[Target] = None
     flops: Opt[Formula] = None

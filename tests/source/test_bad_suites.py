@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from support.bad_suites import SUITES, diagnosed, golden
 
 from kmrun.source.codes import catalogue
 from kmrun.source.diagnostics import render
+from support.bad_suites import SUITES, diagnosed, golden
 
 
 @pytest.mark.parametrize("path", SUITES, ids=lambda path: path.stem)

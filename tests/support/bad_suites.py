@@ -1,6 +1,6 @@
 """The corpus of suites with one mistake each, and what `check` says of them.
 
-`python -m support.bad_suites` in tests/ writes the golden files anew; read the difference before committing it.
+`python -m support.bad_suites` in tests/ writes the golden files anew; read the difference before committing.
 """
 
 from pathlib import Path
