@@ -3,7 +3,7 @@
 GENERATED from cards/architectures.yaml by `python -m kmrun.source.generate`; a test compares it. Do not edit.
 """
 
-from kmrun.core.card import Architecture, OccupancyLimits
+from kmrun.core.architecture import Architecture, OccupancyLimits
 
 ARCHITECTURES: dict[str, Architecture] = {
     "pascal-gp100": Architecture(

@@ -2,15 +2,15 @@
 
 After cuda_occupancy.h of the CUDA toolkit (cudaOccMaxActiveBlocksPerMultiprocessor): registers are handed out
 a warp at a time within a sub-partition of the SM, a block's registers are checked as if its warps filled all
-sub-partitions alike, shared memory carries the driver's reserve and is rounded up, the carve-out snaps to what
-the hardware knows, and from Hopper on barriers count.
+sub-partitions alike, shared memory carries the driver's reserve and is rounded up, the carve-out snaps to
+what the hardware knows, and from Hopper on barriers count.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kmrun.core.architecture import OccupancyLimits
 from kmrun.core.architectures import BY_COMPUTE_CAPABILITY
-from kmrun.core.card import OccupancyLimits
 from kmrun.errors import UnknownName, UsageError
 
 WARP = 32

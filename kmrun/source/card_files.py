@@ -6,7 +6,8 @@ Everyday commands take `kmrun.source.catalogue`, which needs neither yaml nor py
 from collections.abc import Mapping
 from pathlib import Path
 
-from kmrun.core.card import Architecture, Card, OccupancyLimits, RateTable, merged_rates
+from kmrun.core.architecture import Architecture, OccupancyLimits, RateTable, merged_rates
+from kmrun.core.card import Card
 from kmrun.core.peaks import SCALE
 from kmrun.core.problem import Problem
 from kmrun.schema import architecture as architecture_schema

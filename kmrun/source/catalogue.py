@@ -7,40 +7,34 @@ YAML is read instead. Without overlays neither yaml nor pydantic is imported.
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kmrun import resources
-from kmrun.core.card import Card, per_device
+from kmrun.core.card import Card
 from kmrun.errors import UnknownName, UsageError
 from kmrun.source import card_names
 
+if TYPE_CHECKING:
+    from kmrun.source.driver_match import DriverMatch
+
 COMPILED = "catalogue.json"
 OVERLAY_VARIABLE = "KMRUN_CARDS"
-_MEMORY_SHARE = (0.85, 1.03)
-# What a driver reports of the memory on the label: ECC and firmware take up to 9 % (T4: 14.6 of 16 GiB).
-
-
-@dataclass(frozen=True, slots=True)
-class DriverMatch:
-    """Which card a local device is: `card`, one device's share of it, when exactly one fits.
-
-    Several `candidates`: the user must say which (`--card`). None: the database does not know the device.
-    """
-
-    card: Card | None
-    candidates: tuple[str, ...] = ()
 
 
 class Catalogue:
     """Cards by id, in the order of the files."""
 
-    def __init__(self, entries: Mapping[str, Card | Mapping[str, Any]]) -> None:
-        """Take cards, or their compiled entries, which become cards when asked for."""
+    def __init__(self, entries: Mapping[str, Card | str], spellings: str | None = None) -> None:
+        """Take cards, or their compiled entries (JSON text), which become cards when asked for.
+
+        `spellings` is the JSON text of the index of names that was compiled with them.
+        """
         self._entries = dict(entries)
+        self._compiled_spellings = spellings
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -62,8 +56,8 @@ class Catalogue:
             KeyError: no card has that id.
         """
         entry = self._entries[card_id]
-        if not isinstance(entry, Card):
-            entry = self._entries[card_id] = from_entry(card_id, entry)
+        if isinstance(entry, str):
+            entry = self._entries[card_id] = from_entry(card_id, json.loads(entry))
         return entry
 
     def find(self, name: str) -> Card:
@@ -73,12 +67,14 @@ class Catalogue:
             UsageError: several cards answer to the name; the hint lists them.
             UnknownName: none does; the hint names near ones.
         """
-        found = self._names.find(name)
+        if name in self._entries:
+            return self.card(name)
+        found = card_names.exact(name, self._spellings) or card_names.family(name, self)
         if len(found) == 1:
             return self.card(found[0])
         if found:
             raise UsageError(f"{name!r} names {len(found)} cards", f"say which: {_listed(found)}")
-        near = self._names.near(name)
+        near = card_names.near(name, self._spellings)
         hint = f"did you mean {' or '.join(near)}?" if near else "`kmrun gpus` lists the cards"
         raise UnknownName(f"unknown card {name!r}", hint)
 
@@ -88,7 +84,7 @@ class Catalogue:
         sm_count: int | None = None,
         memory_bytes: int | None = None,
         architecture: str | None = None,
-    ) -> DriverMatch:
+    ) -> "DriverMatch":
         """Return which card a device is, by what its driver reports; never a neighbour.
 
         Args:
@@ -98,30 +94,17 @@ class Catalogue:
             architecture: `9.0`, or for AMD `gfx942` (with feature flags after a colon), which alone decides
                 where the driver's name says nothing.
         """
-        wanted = card_names.driver_key(name)
-        by_name = [
-            card
-            for card in self
-            if any(card_names.driver_key(known) == wanted for known in card.driver_names)
-        ]
-        gfx = architecture.partition(":")[0] if architecture else None
-        if not by_name and gfx and gfx.startswith("gfx") and card_names.is_generic(name):
-            by_name = [card for card in self if card.compute_capability == gfx]
-        alike = [
-            device
-            for device in map(per_device, by_name)
-            if (sm_count is None or device.sm_count in (None, sm_count))
-            and (gfx is None or device.compute_capability in (None, gfx))
-        ]
-        fitting = [device for device in alike if _holds(device, memory_bytes)] or [
-            device for device in alike if device.memory_unified
-        ]
-        names = tuple(device.id for device in fitting)
-        return DriverMatch(fitting[0] if len(fitting) == 1 else None, names)
+        # Its own module, so that commands without a device do not pay for it.
+        from kmrun.source.driver_match import match
+
+        return match(self, name, sm_count, memory_bytes, architecture)
 
     @cached_property
-    def _names(self) -> card_names.Names:
-        return card_names.Names(list(self))
+    def _spellings(self) -> card_names.Spellings:
+        if self._compiled_spellings is None:
+            return card_names.spellings(self)
+        compiled: card_names.Spellings = json.loads(self._compiled_spellings)
+        return compiled
 
 
 def load_cards(overlays: Sequence[Path] = (), environ: Mapping[str, str] | None = None) -> Catalogue:
@@ -134,13 +117,15 @@ def load_cards(overlays: Sequence[Path] = (), environ: Mapping[str, str] | None 
     """
     variable = (os.environ if environ is None else environ).get(OVERLAY_VARIABLE, "")
     files = [*(Path(item) for item in variable.split(os.pathsep) if item), *overlays]
-    entries: dict[str, Card | Mapping[str, Any]] = dict(_shipped())
-    if files:
-        from kmrun.source.card_files import read_cards
+    entries, spellings = _shipped()
+    if not files:
+        return Catalogue(entries, spellings)
+    from kmrun.source.card_files import read_cards
 
-        for file in files:
-            entries.update(read_cards(file))
-    return Catalogue(entries)
+    laid_over = dict(entries)
+    for file in files:
+        laid_over.update(read_cards(file))
+    return Catalogue(laid_over)
 
 
 def sources() -> tuple[Path, Path]:
@@ -174,24 +159,27 @@ def from_entry(card_id: str, entry: Mapping[str, Any]) -> Card:
     return Card(id=card_id, **values)
 
 
-def _shipped() -> Mapping[str, Card | Mapping[str, Any]]:
-    compiled = resources.folder("cards") / COMPILED
-    if compiled.exists():
-        document = json.loads(compiled.read_bytes())
-        if document["generated_from"] == fingerprint():
-            cards: Mapping[str, Mapping[str, Any]] = document["cards"]
-            return cards
+def compiled(cards: Iterable[Card]) -> str:
+    """Return the text of the compiled form: JSON of which every line can be read alone."""
+    every = list(cards)
+    lines = ",\n".join(f"{json.dumps(card.id)}: {json.dumps(as_entry(card))}" for card in every)
+    names = json.dumps(card_names.spellings(every))
+    return (
+        f'{{"generated_from": {json.dumps(fingerprint())},\n"names": {names},\n"cards": {{\n{lines}\n}}}}\n'
+    )
+
+
+def _shipped() -> tuple[Mapping[str, Card | str], str | None]:
+    path = resources.folder("cards") / COMPILED
+    if path.exists():
+        head, names, _, *rows = path.read_text(encoding="utf-8").splitlines()
+        if head == f'{{"generated_from": "{fingerprint()}",':
+            pairs = (row.rstrip(",").split(": ", 1) for row in rows[:-1])
+            return {key.strip('"'): entry for key, entry in pairs}, names.split(": ", 1)[1].rstrip(",")
     from kmrun.source.card_files import read_architectures, read_cards
 
     cards_yaml, architectures_yaml = sources()
-    return read_cards(cards_yaml, architectures=read_architectures(architectures_yaml))
-
-
-def _holds(device: Card, memory_bytes: int | None) -> bool:
-    if memory_bytes is None or device.memory_bytes is None:
-        return True
-    low, high = _MEMORY_SHARE
-    return low <= memory_bytes / device.memory_bytes <= high
+    return read_cards(cards_yaml, architectures=read_architectures(architectures_yaml)), None
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kmrun import resources
-from kmrun.core.card import Architecture, Card
+from kmrun.core.architecture import Architecture
 from kmrun.source.card_files import read_architectures, read_cards
-from kmrun.source.catalogue import COMPILED, as_entry, fingerprint, sources
+from kmrun.source.catalogue import COMPILED, compiled, sources
 
 _WIDTH = 110
 _HEADER = '''"""Architectures by id: rates per unit and clock, and what one SM holds.
@@ -22,7 +22,7 @@ _HEADER = '''"""Architectures by id: rates per unit and clock, and what one SM h
 GENERATED from cards/architectures.yaml by `python -m kmrun.source.generate`; a test compares it. Do not edit.
 """
 
-from kmrun.core.card import Architecture, OccupancyLimits
+from kmrun.core.architecture import Architecture, OccupancyLimits
 
 ARCHITECTURES: dict[str, Architecture] = {
 '''
@@ -45,7 +45,7 @@ def generated() -> dict[Path, str]:
     package = Path(__file__).resolve().parent.parent
     return {
         package / "core" / "architectures.py": architectures_module(architectures),
-        resources.folder("cards") / COMPILED: compiled(cards),
+        resources.folder("cards") / COMPILED: compiled(cards.values()),
     }
 
 
@@ -55,12 +55,6 @@ def architectures_module(architectures: Mapping[str, Architecture]) -> str:
         f'    "{key}": {_literal(value, 4, 8 + len(key))},\n' for key, value in architectures.items()
     )
     return _HEADER + body + _FOOTER
-
-
-def compiled(cards: Mapping[str, Card]) -> str:
-    """Return the text of `cards/catalogue.json`: one card a line."""
-    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(as_entry(card))}" for key, card in cards.items())
-    return f'{{"generated_from": {json.dumps(fingerprint())}, "cards": {{\n{lines}\n}}}}\n'
 
 
 def _literal(value: object, indent: int, before: int) -> str:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmrun.core.card import Card, merged_rates, per_device
+from kmrun.core.architecture import merged_rates
+from kmrun.core.card import Card, per_device
 from kmrun.core.peaks import FIGURES, bandwidth, peaks, rate, rate_name
 from kmrun.source.catalogue import load_cards
 

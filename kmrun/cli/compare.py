@@ -1,0 +1,63 @@
+"""`kmrun compare`: cards side by side, at a kernel's arithmetic intensity if one is given."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    cards: Annotated[list[str], typer.Argument(metavar="CARD...", help="Cards, by id or everyday name.")],
+    ai: Annotated[
+        float | None,
+        typer.Option("--ai", metavar="X", help="Arithmetic intensity of a kernel, in flop/byte."),
+    ] = None,
+    suite: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Take intensity and peak from a case of this suite.")
+    ] = None,
+    case: Annotated[str | None, typer.Option("-k", metavar="CASE", help="The case of --suite.")] = None,
+    peak: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Compute roof: fp32 (default), fp64, tf32, fp16, bf16, fp8, int8, fp4, ..."
+        ),
+    ] = None,
+    tensor: Annotated[bool, typer.Option("--tensor", help="Short for --peak fp16.")] = False,
+    cost: Annotated[
+        list[str] | None, typer.Option(metavar="CARD=X,...", help="Price of a card in $ per hour.")
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="KEY", help="attainable, memory, peak, ridge, cost, value or name.")
+    ] = None,
+    cards_file: Annotated[
+        list[Path] | None, typer.Option("--cards", metavar="FILE", help="Your own card file, laid over ours.")
+    ] = None,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the rooflines as a picture.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Compare cards: bandwidth, peaks, ridge point, what each attains at an intensity, and for what money.
+
+    kmrun compare 4090 a100-80gb h100-sxm --ai 0.33 --cost 4090=0.35,a100-80gb=1.19,h100-sxm=2.69
+    """
+    from kmrun.cli import comparing
+    from kmrun.core.compare import compare
+    from kmrun.source.catalogue import load_cards
+
+    catalogue = load_cards(cards_file or [])
+    chosen = list({card.id: card for card in map(catalogue.find, cards)}.values())
+    intensity, choice = comparing.the_work(ai, suite, case, peak, tensor)
+    prices = comparing.prices(cost or [], catalogue, chosen)
+    standings = comparing.ordered(compare(chosen, choice.roof, intensity, prices), sort)
+    if svg is not None:
+        from kmrun.cli.terminal import write_file
+        from kmrun.report.svg import roofline_svg
+
+        write_file(svg, roofline_svg(comparing.curves(standings), comparing.marks(intensity, choice)))
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(comparing.document(standings, intensity, choice), indent=2))
+    else:
+        typer.echo(comparing.text(standings, intensity, choice), nl=False)

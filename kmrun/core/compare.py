@@ -1,0 +1,119 @@
+"""Cards side by side: what each can reach at an intensity, how that compares, and what it costs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kmrun.core import roofline
+from kmrun.core.card import Card
+from kmrun.core.peaks import COMPUTE_FIGURES, SCALE, bandwidth, peaks
+
+PEAK_NAMES: dict[str, str] = {
+    "fp32": "fp32_tflops",
+    "fp64": "fp64_tflops",
+    "tf32": "tf32_tensor_tflops",
+    "fp16": "fp16_tensor_tflops",
+    "fp16-fp32acc": "fp16_tensor_fp32acc_tflops",
+    "bf16": "bf16_tensor_tflops",
+    "fp8": "fp8_tensor_tflops",
+    "int8": "int8_tensor_tops",
+    "fp4": "fp4_tensor_tflops",
+}
+"""What `--peak` takes, to the figure it stands for."""
+
+Roof = Callable[[Card], float | None]
+"""Gives a card's compute roof in flop/s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One card of a comparison, in SI; None where a figure is unknown or was not asked for.
+
+    `ratio` is the attainable rate over the first card's. `value` is flop/s per dollar and hour.
+    """
+
+    card: Card
+    bandwidth: float | None
+    peak: float | None
+    ridge: float | None
+    attainable: float | None
+    ratio: float | None
+    bound: roofline.Bound | None
+    usd_per_h: float | None
+    value: float | None
+
+
+def figure_roof(figure: str) -> Roof:
+    """Return the roof that a figure (`bf16_tensor_tflops`) is."""
+    return lambda card: peaks(card).values.get(figure)
+
+
+def peak_title(figure: str) -> str:
+    """Return a figure's name for a table: `fp16 tensor`, `fp32`."""
+    units, name = COMPUTE_FIGURES[figure]
+    return f"{name.replace('_', ' ')} tensor" if units == "matmul" else name
+
+
+def compare(
+    cards: Sequence[Card],
+    roof: Roof,
+    intensity: float | None = None,
+    costs: Mapping[str, float] | None = None,
+) -> list[Standing]:
+    """Return the standing of every card, in the order given; `costs` is $/h by card id."""
+    found: list[Standing] = []
+    for card in cards:
+        speed, peak = bandwidth(card), roof(card)
+        both = speed is not None and peak is not None
+        reach = (
+            roofline.attainable(intensity, speed, peak)
+            if intensity is not None and speed is not None and peak is not None
+            else None
+        )
+        first = found[0].attainable if found else reach
+        price = costs.get(card.id) if costs else None
+        found.append(
+            Standing(
+                card=card,
+                bandwidth=speed,
+                peak=peak,
+                ridge=roofline.ridge_point(speed, peak) if both and speed and peak else None,
+                attainable=reach,
+                ratio=reach / first if reach is not None and first else None,
+                bound=roofline.bound(intensity, speed, peak)
+                if reach is not None and intensity is not None and speed and peak
+                else None,
+                usd_per_h=price,
+                value=reach / price if reach is not None and price else None,
+            )
+        )
+    return found
+
+
+def sentence(standings: Sequence[Standing]) -> str:
+    """Return what is being bought at that intensity, and where it is cheapest; empty if unknown."""
+    known = [item for item in standings if item.bound is not None]
+    if not known:
+        return ""
+    memory = [item.card.id for item in known if item.bound == "mem"]
+    compute = [item.card.id for item in known if item.bound == "comp"]
+    every = "Every card is" if len(known) > 1 else f"{known[0].card.id} is"
+    if not compute:
+        said = f"{every} memory-bound here: bandwidth is what you are buying."
+    elif not memory:
+        said = f"{every} compute-bound here: arithmetic is what you are buying."
+    else:
+        said = (
+            f"Memory-bound here: {', '.join(memory)} (bandwidth counts); "
+            f"compute-bound: {', '.join(compute)} (arithmetic counts)."
+        )
+    priced = [item for item in known if item.value is not None]
+    if len(priced) > 1:
+        best = max(priced, key=lambda item: item.value or 0.0)
+        said += f" Cheapest throughput: {best.card.id}."
+    return said
+
+
+def scaled(standing: Standing, figure: str) -> float | None:
+    """Return a card's figure in the unit that its name carries."""
+    value = peaks(standing.card).values.get(figure)
+    return None if value is None else value / SCALE[figure]

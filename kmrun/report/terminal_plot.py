@@ -1,0 +1,158 @@
+"""Rooflines in a terminal: log-log, up to eight cards, each with its own symbol and colour."""
+
+import math
+from collections.abc import Sequence
+
+SYMBOLS = "*o+x#@%&"
+MOST = len(SYMBOLS)
+_COLOURS = (36, 33, 35, 32, 34, 31, 96, 93)
+_LABEL = 11
+_HEIGHT = 15
+_MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Curve:
+    """One roofline: bytes/s and flop/s."""
+
+    def __init__(self, name: str, bandwidth: float, peak: float) -> None:
+        """Take the two roofs."""
+        self.name = name
+        self.bandwidth = bandwidth
+        self.peak = peak
+        self.ridge = peak / bandwidth
+
+    def at(self, intensity: float) -> float:
+        """Attainable flop/s."""
+        return min(intensity * self.bandwidth, self.peak)
+
+
+class Mark:
+    """A kernel on the picture. `rate` in flop/s where it was measured, None to put it on the first roof."""
+
+    def __init__(self, name: str, intensity: float, rate: float | None = None) -> None:
+        """Take the place; intensity in flop/byte."""
+        self.name = name
+        self.intensity = intensity
+        self.rate = rate
+
+
+class Span:
+    """A logarithmic axis over so many cells."""
+
+    def __init__(self, low: float, high: float, cells: int) -> None:
+        """Take the values at the first and the last cell."""
+        self.low = low
+        self.high = high
+        self.cells = cells
+        self._start = math.log10(low)
+        self._decades = math.log10(high) - self._start
+
+    def cell(self, value: float) -> int:
+        """Return the cell of a value, which may lie outside."""
+        return round((math.log10(value) - self._start) / self._decades * (self.cells - 1))
+
+    def value(self, cell: float) -> float:
+        """Return the value at a cell."""
+        return float(10 ** (self._start + cell / (self.cells - 1) * self._decades))
+
+
+def axes(curves: Sequence[Curve], marks: Sequence[Mark], width: int, height: int) -> tuple[Span, Span]:
+    """Return the axes that show every ridge, every mark and some of the slope left of them."""
+    points = [curve.ridge for curve in curves] + [mark.intensity for mark in marks]
+    low, high = min(0.1, min(points) / 3), max(max(points) * 4, 10)
+    rates = [curve.at(low) for curve in curves] + [mark.rate for mark in marks if mark.rate]
+    top = max([curve.peak for curve in curves] + [mark.rate for mark in marks if mark.rate])
+    return Span(low, high, width), Span(min(rates), top, height)
+
+
+def render(
+    curves: Sequence[Curve], marks: Sequence[Mark] = (), width: int = 100, colour: bool = False
+) -> list[str]:
+    """Return the lines of the picture with its legend. At most MOST curves."""
+    across, up = axes(curves, marks, max(20, width - _LABEL - 2), _HEIGHT)
+    grid = [[" "] * across.cells for _ in range(up.cells)]
+    owner = [[-1] * across.cells for _ in range(up.cells)]
+    _guides(grid, across, marks)
+    for index in reversed(range(len(curves))):
+        _draw(grid, owner, across, up, curves[index], index)
+    for letter, mark in zip(_MARKS, marks, strict=False):
+        rate = mark.rate or curves[0].at(mark.intensity)
+        row, column = up.cell(rate), across.cell(mark.intensity)
+        grid[min(max(row, 0), up.cells - 1)][column] = letter
+        owner[min(max(row, 0), up.cells - 1)][column] = -1
+    lines = [
+        f"{_tick(up, row):>{_LABEL}} |" + _painted(grid[row], owner[row], colour)
+        for row in reversed(range(up.cells))
+    ]
+    lines.append(" " * _LABEL + " +" + "-" * across.cells)
+    lines.append(" " * _LABEL + "  " + _intensities(across))
+    lines += _legend(curves, marks, colour)
+    return [line.rstrip() for line in lines]
+
+
+def _draw(
+    grid: list[list[str]], owner: list[list[int]], across: Span, up: Span, curve: Curve, index: int
+) -> None:
+    for column in range(across.cells):
+        row = up.cell(curve.at(across.value(column)))
+        if 0 <= row < up.cells:
+            grid[row][column], owner[row][column] = SYMBOLS[index], index
+
+
+def _guides(grid: list[list[str]], across: Span, marks: Sequence[Mark]) -> None:
+    for mark in marks:
+        for row in grid:
+            row[across.cell(mark.intensity)] = ":"
+
+
+def _tick(up: Span, row: int) -> str:
+    """Return the label of a row: the top, and each power of ten at the row nearest to it."""
+    if row == up.cells - 1:
+        return rate_text(up.high)
+    exponent = round(math.log10(up.value(row)))
+    return rate_text(10.0**exponent) if up.cell(10.0**exponent) == row and row < up.cells - 2 else ""
+
+
+def _intensities(across: Span) -> str:
+    cells = [" "] * across.cells
+    first, last = math.ceil(math.log10(across.low)), math.floor(math.log10(across.high))
+    for exponent in range(first, last + 1):
+        text = f"{10.0**exponent:g}"
+        at = across.cell(10.0**exponent)
+        if at + len(text) <= across.cells - 10:
+            cells[at : at + len(text)] = text
+    unit = "flop/byte"
+    cells[-len(unit) :] = unit
+    return "".join(cells)
+
+
+def _legend(curves: Sequence[Curve], marks: Sequence[Mark], colour: bool) -> list[str]:
+    indent = " " * (_LABEL + 2)
+    lines = []
+    for index, curve in enumerate(curves):
+        symbol = _paint(SYMBOLS[index], index, colour)
+        lines.append(f"{indent}{symbol} {curve.name}, ridge at {curve.ridge:.3g} flop/byte")
+    for letter, mark in zip(_MARKS, marks, strict=False):
+        reached = f", measured {rate_text(mark.rate)}" if mark.rate else ""
+        lines.append(f"{indent}{letter} {mark.name} at {mark.intensity:.3g} flop/byte{reached}")
+    return lines
+
+
+def _painted(cells: Sequence[str], owners: Sequence[int], colour: bool) -> str:
+    if not colour:
+        return "".join(cells)
+    return "".join(
+        _paint(cell, owner, colour) if owner >= 0 else cell for cell, owner in zip(cells, owners, strict=True)
+    )
+
+
+def _paint(text: str, index: int, colour: bool) -> str:
+    return f"\x1b[{_COLOURS[index]}m{text}\x1b[0m" if colour else text
+
+
+def rate_text(rate: float) -> str:
+    """Return flop/s with three digits: `989 TFLOP/s`."""
+    for factor, unit in ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s")):
+        if rate >= factor:
+            return f"{rate / factor:.3g} {unit}"
+    return f"{rate / 1e6:.3g} MFLOP/s"
