@@ -1,6 +1,6 @@
 """`kmrun list`: the cases that suites expand to; none of their code is imported."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -128,7 +128,12 @@ def _text(planned: "PlannedSuite", rows: Sequence["Case"], away: set[int]) -> st
         for row in zip(*columns, strict=True)
     ]
     head = f"{planned.read.suite.suite}   {planned.read.path}   {_counts(planned, rows, away)}\n"
-    return head + "\n" + "".join(f"{line}\n" for line in lines) + _excluded(planned)
+    return (
+        head
+        + "\n"
+        + "".join(f"{line}\n" for line in lines)
+        + _excluded(planned, {case.kernel for case in rows})
+    )
 
 
 def _device_text(case: "Case", away: bool) -> str:
@@ -147,10 +152,11 @@ def _counts(planned: "PlannedSuite", rows: Sequence["Case"], away: set[int]) -> 
     return ", ".join(parts)
 
 
-def _excluded(planned: "PlannedSuite") -> str:
+def _excluded(planned: "PlannedSuite", kernels: Collection[str]) -> str:
     counts: dict[str, int] = {}
     for item in planned.expansion.excluded:
         kernel = item.id.partition("[")[0]
-        key = f"{kernel}: {item.reason}"
-        counts[key] = counts.get(key, 0) + 1
+        if kernel in kernels:
+            key = f"{kernel}: {item.reason}"
+            counts[key] = counts.get(key, 0) + 1
     return "".join(f"excluded {count} of {reason}\n" for reason, count in counts.items())

@@ -82,7 +82,7 @@ def choose_unit(values: Iterable[float | None], family: Family) -> Unit:
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value != 0]
     if not sizes:
         return family.units[0]
-    middle = statistics.median_high(sizes)
+    middle = statistics.median_low(sizes)
     # 999.9996 ns prints as 1000 ns; the unit is chosen for what is printed.
     fitting = [unit for unit in family.units if middle / unit.factor >= 0.9995]
     return fitting[-1] if fitting else family.units[0]

@@ -1,0 +1,133 @@
+import json
+from pathlib import Path
+
+import pytest
+
+SUITE = """\
+kmrun: 1
+suite: demo
+kernels:
+  - name: scale
+    target: k.py:scale
+    reference: torch:mul
+    tags: [ci]
+    matrix: {dtype: [fp32, bf16]}
+    cases:
+      - {device: cpu, n: 1024}
+      - {device: gpu, n: 1048576}
+    exclude:
+      - {when: dtype == 'fp32' and n > 10000, reason: the same code path}
+    args: {x: {init: randn, shape: [n], dtype: dtype}}
+    outputs: {o: {like: x}}
+    flops: n
+    peak: {units: vector, in: fp32}
+  - name: learned
+    target: k.py:learned
+    reference: torch:neg
+    args: {x: {init: randn, shape: [1000], dtype: fp32}}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("demo.yaml").write_text(SUITE, encoding="utf-8")
+    return "demo.yaml"
+
+
+def test_the_table(kmrun, suite: str) -> None:
+    ran = kmrun("list", suite)
+    assert (ran.code, ran.err) == (0, "")
+    assert (
+        ran.out
+        == """\
+demo   demo.yaml   4 cases
+
+case                         device    kB  kflop  flop/B  kernel kB  judge kB
+scale[n=1024,dtype=fp32]     cpu     8.19   1.02   0.125       12.3      28.7
+scale[n=1024,dtype=bf16]     cpu     4.10   1.02   0.250       6.14      22.5
+scale[n=1048576,dtype=bf16]  gpu     4194   1049   0.250       6291     23069
+learned                      any        -      -       -       8.00      12.0
+excluded 1 of scale: the same code path
+"""
+    )
+
+
+def test_rows_for_another_device_are_shown_as_such(kmrun, suite: str) -> None:
+    ran = kmrun("list", suite, "--device", "cpu", "--tag", "ci", "-k", "bf16")
+    assert ran.code == 0
+    assert (
+        ran.out
+        == """\
+demo   demo.yaml   2 cases of 4, 1 for other devices
+
+case                         device            kB  kflop  flop/B  kernel kB  judge kB
+scale[n=1024,dtype=bf16]     cpu             4.10   1.02   0.250       6.14      22.5
+scale[n=1048576,dtype=bf16]  gpu (not here)  4194   1049   0.250       6291     23069
+excluded 1 of scale: the same code path
+"""
+    )
+
+
+def test_json(kmrun, suite: str) -> None:
+    ran = kmrun("list", suite, "--json", "--device", "cpu")
+    document = json.loads(ran.out)
+    assert (ran.code, document["suite"], document["file"]) == (0, "demo", "demo.yaml")
+    assert document["excluded"] == [{"id": "scale[n=1048576,dtype=fp32]", "reason": "the same code path"}]
+    assert [case["other_device"] for case in document["cases"]] == [False, False, True, False]
+    assert document["cases"][1] == {
+        "id": "scale[n=1024,dtype=bf16]",
+        "kernel": "scale",
+        "axes": {"n": 1024, "dtype": "bf16"},
+        "device": "cpu",
+        "other_device": False,
+        "tags": ["ci"],
+        "bytes": 4096,
+        "flops": 1024,
+        "intensity": 0.25,
+        "needed_bytes": {"kernel": 6144, "judge": 22528},
+    }
+    learned = document["cases"][3]
+    assert (learned["bytes"], learned["flops"], learned["intensity"]) == (None, None, None)
+
+
+def test_several_files(kmrun, suite: str) -> None:
+    Path("other.yaml").write_text(SUITE.replace("demo", "other").replace("scale", "grow"), encoding="utf-8")
+    ran = kmrun("list", suite, "other.yaml", "-k", "grow[n=1024,dtype=bf16]")
+    assert (
+        ran.out
+        == """\
+other   other.yaml   1 case of 4
+
+case                     device    kB  kflop  flop/B  kernel kB  judge kB
+grow[n=1024,dtype=bf16]  cpu     4.10   1.02   0.250       6.14      22.5
+excluded 1 of grow: the same code path
+"""
+    )
+    ran = kmrun("list", suite, "other.yaml", "--json")
+    assert [document["suite"] for document in json.loads(ran.out)] == ["demo", "other"]
+
+
+def test_no_match(kmrun, suite: str) -> None:
+    ran = kmrun("list", suite, "-k", "sacle")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: no case matches -k 'sacle'\nhint: did you mean 'scale'?\n"
+
+
+def test_a_device_that_is_none(kmrun, suite: str) -> None:
+    ran = kmrun("list", suite, "--device", "gpu")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: --device gpu is open")
+
+
+def test_a_wrong_suite_is_told_with_its_place(kmrun, suite: str) -> None:
+    Path(suite).write_text(SUITE.replace("flops: n", "flops: nn"), encoding="utf-8")
+    ran = kmrun("list", suite)
+    assert (ran.code, ran.out) == (2, "")
+    assert "demo.yaml:16:12: error[K201]: unknown name 'nn' in formula" in ran.err
+
+
+def test_a_missing_file(kmrun, suite: str) -> None:
+    ran = kmrun("list", "nowhere.yaml")
+    assert (ran.code, ran.out) == (2, "")
+    assert "K001" in ran.err
