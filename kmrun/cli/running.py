@@ -191,7 +191,9 @@ def report(outcome: Outcome, settings: Settings, *, several: bool) -> int:
         typer.echo(_scorecards(outcome.results, code if outcome.stopped is None else None), nl=False)
     if outcome.stopped is not None:
         raise outcome.stopped
-    if empty and not outcome.interrupted:
+    if empty and outcome.interrupted:
+        sys.stderr.write("interrupted before a case was measured\n")
+    elif empty:
         raise EnvironmentLacks("no case of these suites is for this device", "`kmrun list` shows them all")
     return code
 

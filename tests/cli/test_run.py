@@ -235,6 +235,14 @@ def test_ctrl_c_prints_what_there_is(kmrun, suite, measuring):
     assert (document["complete"], len(document["cases"])) == (False, 1)
 
 
+def test_ctrl_c_before_the_first_case_says_so(kmrun, suite, measuring):
+    measuring({ONE: KeyboardInterrupt()})
+    ran = kmrun("adding.yaml")
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted before a case was measured\n")
+    document = json.loads(kmrun("adding.yaml", "--json").out)
+    assert (document["complete"], document["cases"]) == (False, [])
+
+
 def test_no_torch_is_told(kmrun, suite, measuring):
     lacks = EnvironmentLacks("measuring needs torch, which is not installed", "pip install 'kmrun[bench]'")
     measuring(entering=lacks)
