@@ -36,8 +36,12 @@ def test_values() -> None:
 
 def test_plain_keys_are_strings() -> None:
     assert read("{1: a, true: b, null: c, yes: d, 017: e}").value == {
-        "1": "a", "true": "b", "null": "c", "yes": "d", "017": "e",
-    }  # fmt: skip
+        "1": "a",
+        "true": "b",
+        "null": "c",
+        "yes": "d",
+        "017": "e",
+    }
 
 
 def test_core_tags_are_allowed() -> None:
@@ -171,9 +175,12 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 
 _SCALARS = st.one_of(
-    st.booleans(), st.none(), st.integers(-(10**15), 10**15), st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.none(),
+    st.integers(-(10**15), 10**15),
+    st.floats(allow_nan=False, allow_infinity=False),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=12),
-)  # fmt: skip
+)
 _TREES = st.recursive(
     _SCALARS,
     lambda inner: (

@@ -10,13 +10,39 @@ from kmrun.source.yaml_scalars import MAX_DIGITS, Refusal, resolve
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("", None), ("~", None), ("null", None), ("true", True), ("False", False), ("TRUE", True),
-        ("0", 0), ("-17", -17), ("+4", 4), ("0x1F", 31), ("0o17", 15), ("1e-3", 0.001), ("1.", 1.0), (".5", 0.5),
-        ("-1E+2", -100.0), ("y", "y"), ("n", "n"), ("Y", "Y"), ("-", "-"), ("2024-01-31", "2024-01-31"), ("1.2.3", "1.2.3"),
-        ("bf16", "bf16"), ("yess", "yess"), ("0x", "0x"), ("s * 2", "s * 2"), ("-inf", "-inf"), ("1e", "1e"),
-        ("12:99", "12:99"), ("_1", "_1"), ("+", "+"), ("0b2", "0b2"),
+        ("", None),
+        ("~", None),
+        ("null", None),
+        ("true", True),
+        ("False", False),
+        ("TRUE", True),
+        ("0", 0),
+        ("-17", -17),
+        ("+4", 4),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("1e-3", 0.001),
+        ("1.", 1.0),
+        (".5", 0.5),
+        ("-1E+2", -100.0),
+        ("y", "y"),
+        ("n", "n"),
+        ("Y", "Y"),
+        ("-", "-"),
+        ("2024-01-31", "2024-01-31"),
+        ("1.2.3", "1.2.3"),
+        ("bf16", "bf16"),
+        ("yess", "yess"),
+        ("0x", "0x"),
+        ("s * 2", "s * 2"),
+        ("-inf", "-inf"),
+        ("1e", "1e"),
+        ("12:99", "12:99"),
+        ("_1", "_1"),
+        ("+", "+"),
+        ("0b2", "0b2"),
     ],
-)  # fmt: skip
+)
 def test_core_schema(text: str, value: object) -> None:
     assert resolve(text) == value
     assert type(resolve(text)) is type(value)
@@ -25,11 +51,21 @@ def test_core_schema(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("yes", "true"), ("NO", "false"), ("On", "true"), ("off", "false"), ("017", "17"), ("-00", "0"),
-        ("1_000", "1000"), ("1_0.5", "10.5"), ("0x_ff", "0xff"), ("1:30", '"1:30"'), ("20:30:40.5", "quote"), ("0b101", ""),
+        ("yes", "true"),
+        ("NO", "false"),
+        ("On", "true"),
+        ("off", "false"),
+        ("017", "17"),
+        ("-00", "0"),
+        ("1_000", "1000"),
+        ("1_0.5", "10.5"),
+        ("0x_ff", "0xff"),
+        ("1:30", '"1:30"'),
+        ("20:30:40.5", "quote"),
+        ("0b101", ""),
         ("1e999", ""),
     ],
-)  # fmt: skip
+)
 def test_what_reads_two_ways_is_refused(text: str, hint: str) -> None:
     refusal = resolve(text)
     assert isinstance(refusal, Refusal)

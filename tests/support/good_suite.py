@@ -1,4 +1,4 @@
-"""One suite that uses every key of the format: what mutations start from, and what the schemas must accept."""
+"""A suite that uses every key of the format: where mutations start, and what the schemas must accept."""
 
 EVERY_KEY = """\
 kmrun: 1
