@@ -75,7 +75,8 @@ def check_suites(words: Sequence[str]) -> list[PlannedSuite]:
     wrong: list[diagnostics.Diagnostic] = []
     for path, name in find_suites(words):
         try:
-            planned.append(read_and_plan(path, name))
+            # Sides work in the suite's folder, so what they are told is absolute.
+            planned.append(read_and_plan(path.absolute(), name))
         except diagnostics.InvalidSuite as error:
             wrong += error.diagnostics
     if wrong:

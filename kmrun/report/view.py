@@ -3,7 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kmrun.core.dtypes import is_dtype
@@ -263,12 +263,20 @@ def _notes(cases: Sequence[CaseResult]) -> list[str]:
 
 
 def _paragraphs(result: Result) -> list[Paragraph]:
-    broken = [case for case in result.cases if case.verdict not in ("pass", "skipped")]
-    skipped = [case for case in result.cases if case.verdict == "skipped"]
-    return [_broken(result, case) for case in broken] + _skipped(skipped)
+    """Return one paragraph for each thing that has to be said; one cause often stops many cases."""
+    shown = [case for case in result.cases if case.verdict not in ("pass", "skipped")]
+    shown += [case for case in result.cases if case.verdict == "skipped"]
+    groups: dict[tuple[object, ...], list[Paragraph]] = {}
+    for case in shown:
+        told = _paragraph(result, case)
+        groups.setdefault((told.word, told.place, told.sentences, told.detail), []).append(told)
+    return [
+        told[0] if len(told) == 1 else replace(told[0], case_id=f"{told[0].case_id} and {len(told) - 1} more")
+        for told in groups.values()
+    ]
 
 
-def _broken(result: Result, case: CaseResult) -> Paragraph:
+def _paragraph(result: Result, case: CaseResult) -> Paragraph:
     word = word_of(case)
     places = [
         (clause.file, clause.line)
@@ -280,26 +288,12 @@ def _broken(result: Result, case: CaseResult) -> Paragraph:
         word=word,
         case_id=case.id,
         place=f"{file}:{line}" if file else "",
-        sentences=tuple(dict.fromkeys(reason.sentence for reason in case.reasons)),
+        sentences=tuple(dict.fromkeys(reason.sentence.removeprefix("skipped: ") for reason in case.reasons)),
         detail=tuple(
             line for reason in case.reasons for line in (reason.detail or "").splitlines()[-_TAIL_LINES:]
         ),
-        repro=repro(result, case.id),
+        repro="" if case.verdict == "skipped" else repro(result, case.id),
     )
-
-
-def _skipped(cases: Sequence[CaseResult]) -> list[Paragraph]:
-    """Return one paragraph for each reason: a missing module skips many cases at once."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for case in cases:
-        sentences = tuple(reason.sentence.removeprefix("skipped: ") for reason in case.reasons)
-        groups.setdefault(sentences, []).append(case.id)
-    return [
-        Paragraph(
-            WORDS["skipped"], ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more", "", sentences
-        )
-        for sentences, ids in groups.items()
-    ]
 
 
 def repro(result: Result, case_id: str) -> str:

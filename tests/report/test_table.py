@@ -98,7 +98,7 @@ def test_a_long_id_puts_its_place_below():
 
 
 def test_more_broken_cases_than_anyone_reads_are_counted():
-    cases = [entry(s=size, clauses=(clause("max_ms", 1.0),)) for size in range(25)]
+    cases = [entry(s=size, ms=20.0 + size, clauses=(clause("max_ms", 1.0),)) for size in range(25)]
     text = render(view(make_result(*cases)), 1)
     assert text.count("\nFAIL ") == 20
     assert text.endswith("\nand 5 more: --json has every one of them\n")

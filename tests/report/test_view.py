@@ -141,6 +141,15 @@ def test_what_was_skipped_for_one_reason_is_told_once():
     assert (told.case_id, told.sentences) == ("add[s=1] and 2 more", ("needs triton",))
 
 
+def test_what_stops_many_cases_is_told_once():
+    raised = Finding("raised", "the kernel raised ValueError: no", "kernel", "error", "Traceback")
+    broken = {"findings": (raised,), "samples_ns": ()}
+    cases = [entry(s=1, found=broken), entry(s=2), entry(s=3, found=broken)]
+    (told,) = view(make_result(*cases)).paragraphs
+    assert (told.word, told.case_id) == ("ERROR", "add[s=1] and 1 more")
+    assert shlex.split(told.repro)[3] == "add[s=1]"
+
+
 def test_the_command_keeps_the_device():
     result = make_result(command=("kmrun", "a.yaml", "--device", "cuda:1"))
     assert "--device cuda:1" in repro(result, "x")
