@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kmrun.core.case import Path
-from kmrun.core.dtypes import DTYPES, canonical
+from kmrun.core.dtypes import ALIASES, DTYPES, canonical
 from kmrun.core.formula import Formula, FormulaError, Scope, Value, compile_formula
 from kmrun.core.formula_error import UNKNOWN_NAME, did_you_mean
 from kmrun.plan.report import UNKNOWN_DTYPE, Failure, Report
@@ -56,7 +56,7 @@ class DtypeRef:
         found = canonical(value) if isinstance(value, str) else None
         if found is None:
             shown = f"'{value}'" if isinstance(value, str) else str(value)
-            hint = did_you_mean(value, DTYPES) if isinstance(value, str) else ""
+            hint = did_you_mean(value, [*DTYPES, *ALIASES]) if isinstance(value, str) else ""
             raise self.expression.whole(UNKNOWN_DTYPE, f"{shown} is not a dtype", hint)
         return found
 
@@ -115,7 +115,10 @@ class Expressions:
         if fixed is not None:
             return DtypeRef(path, fixed, None)
         if text.replace("_", "").isalnum():
-            hint = did_you_mean(text, [*self.shown, *DTYPES]) or "dtypes are spelled fp32, bf16, int8, ..."
+            hint = (
+                did_you_mean(text, [*self.shown, *DTYPES, *ALIASES])
+                or "dtypes are spelled fp32, bf16, int8, ..."
+            )
             message = f"'{text}' is neither a dtype nor a name here"
             self.report.unknown(text, UNKNOWN_DTYPE, path, message, hint)
             return None

@@ -17,7 +17,8 @@ DEVICE = "device"
 class Names:
     """The names of a kernel. `axes` in id order: the rows' keys, then the matrix's, then the ragged ones.
 
-    `opaque` are arguments whose form is known only when `init: call` has run.
+    `opaque` are arguments whose form is known only when `init: call` has run. `sound` is false when a name
+    has two meanings: then nothing can be evaluated.
     """
 
     axes: tuple[str, ...]
@@ -25,12 +26,14 @@ class Names:
     arguments: tuple[str, ...]
     outputs: tuple[str, ...]
     opaque: frozenset[str]
+    sound: bool
 
 
 def collect(kernel: Kernel, path: Path, report: Report) -> Names:
     """Return the names of a kernel; report those that are taken twice or cannot be used."""
     taken: dict[str, str] = {}
     reserved: set[str] = set()
+    sound = True
     for name, kind, place in _definitions(kernel, path):
         fault = _reserved(name, kind)
         if fault and name not in reserved:
@@ -38,6 +41,7 @@ def collect(kernel: Kernel, path: Path, report: Report) -> Names:
             report.error(RESERVED_NAME, place, f"'{name}' {fault}", hint, on_key=True)
             reserved.add(name)
         elif name in taken and not fault and not (kind == "axis" and taken[name] == "axis"):
+            sound = False
             report.error(
                 NAME_TAKEN,
                 place,
@@ -56,6 +60,7 @@ def collect(kernel: Kernel, path: Path, report: Report) -> Names:
         arguments=tuple(arguments),
         outputs=tuple(kernel.outputs or ()),
         opaque=frozenset(name for name, builder in arguments.items() if builder.init == "call"),
+        sound=sound,
     )
 
 

@@ -38,7 +38,9 @@ class Shape:
         for size, dimension in zip(sizes, self.dimensions, strict=True):
             if type(size) is not int or size < 1:
                 hint = "'//' divides to whole numbers" if isinstance(size, float) else ""
-                shown = f"'{size}'" if isinstance(size, str) else str(size)
+                shown = (
+                    f"'{size}'" if isinstance(size, str) else f"{size:g}" if isinstance(size, float) else size
+                )
                 raise dimension.whole(
                     BAD_SHAPE, f"a dimension must be a whole number from 1 on, this is {shown}", hint
                 )
@@ -66,10 +68,14 @@ class Options:
     """A builder's own keys: formulas among them become numbers, the rest stays as written."""
 
     def __init__(
-        self, fixed: Mapping[str, Any], computed: Mapping[str, Expression | tuple[Expression, ...]]
+        self,
+        fixed: Mapping[str, Any],
+        computed: Mapping[str, Expression | tuple[Expression, ...]],
+        written: frozenset[str],
     ) -> None:
         self.fixed = fixed
         self.computed = computed
+        self.written = written
         self.needs = needs(*(part for item in computed.values() for part in _parts(item)))
         self._constant: Mapping[str, Any] | None = None
 
@@ -93,7 +99,15 @@ class Options:
         return found
 
     def whole(self, key: str, code: str, sentence: str, hint: str, path: Path) -> Failure:
-        """Return the failure of one key, at its formula where it has one."""
+        """Return the failure of one key, at its formula where it has one.
+
+        A key that was left out has no place: then it is the one that clashes with it, or the builder.
+        """
+        if key not in self.written:
+            others = [other for other in self.computed if other in self.written]
+            if len(others) != 1:
+                return Failure(code, path, sentence, hint)
+            key = others[0]
         item = self.computed.get(key)
         if isinstance(item, Expression):
             return item.whole(code, sentence, hint)
@@ -119,7 +133,7 @@ def compile_options(builder: Builder, path: Path, expressions: Expressions) -> O
             good = False
         else:
             computed[key] = item
-    return Options(fixed, computed) if good else None
+    return Options(fixed, computed, frozenset(builder.model_fields_set)) if good else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class Report:
         self._problems: list[Problem] = []
         self._places: set[tuple[Path, int | None]] = set()
         self._unknown: dict[str, list[Problem]] = {}
+        self._errors = 0
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -64,8 +65,8 @@ class Report:
 
     @property
     def error_count(self) -> int:
-        """Number of problems that are errors."""
-        return sum(problem.severity == "error" for problem in self._problems)
+        """How many errors were found, those included that another one at the same place hides."""
+        return self._errors
 
     def error(
         self,
@@ -118,6 +119,7 @@ class Report:
         self.error(error.code, path, error.sentence, error.hint, span=span, notes=notes)
 
     def _add(self, problem: Problem) -> None:
+        self._errors += problem.severity == "error"
         place = (problem.path, problem.offset)
         if place not in self._places:
             self._places.add(place)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kmrun.core.case import Check, Implementation, Path, Reference, Requires, Timing
-from kmrun.core.dtypes import DTYPES, canonical
+from kmrun.core.dtypes import ALIASES, DTYPES, canonical
 from kmrun.core.formula_error import did_you_mean
 from kmrun.plan.arguments import Arguments
 from kmrun.plan.report import UNKNOWN_ARGUMENT, UNKNOWN_DTYPE, Report
@@ -48,7 +48,7 @@ def tolerances(written: Mapping[str, Tolerance], path: Path, report: Report) -> 
     for key, spec in written.items():
         dtype = canonical(key)
         if dtype is None:
-            hint = did_you_mean(key, DTYPES) or "tolerances stand under the dtype of an output"
+            hint = did_you_mean(key, [*DTYPES, *ALIASES]) or "tolerances stand under the dtype of an output"
             report.error(UNKNOWN_DTYPE, (*path, key), f"'{key}' is not a dtype", hint, on_key=True)
         elif dtype in found:
             report.error(UNKNOWN_DTYPE, (*path, key), f"{dtype} has a tolerance already", on_key=True)
