@@ -10,7 +10,7 @@ from kmrun.core.dtypes import canonical
 from kmrun.core.formula import Value
 from kmrun.core.formula_error import did_you_mean
 from kmrun.plan.names import DEVICE
-from kmrun.plan.report import BAD_RANGE, SAME_CASE, TOO_MANY_CASES, UNEVEN_ROW, UNKNOWN_DEVICE, Report
+from kmrun.plan.report import BAD_RANGE, SAME_CASE, TOO_MANY_CASES, UNKNOWN_DEVICE, Report
 from kmrun.schema.suite import Kernel, Linear, Pow2
 
 MAX_POINTS = 100_000
@@ -49,7 +49,6 @@ class Axes:
         errors = report.error_count
         self.matrix = self._read_matrix(kernel)
         self.rows = self._read_rows(kernel, known_cards)
-        _check_rows_even(kernel, path, report)
         self._unify_dtypes()
         self._good = report.error_count == errors
 
@@ -247,44 +246,3 @@ def _spread(spec: Pow2 | Linear, place: Path, report: Report) -> tuple[int, ...]
         report.error(TOO_MANY_CASES, (*place, "linear"), f"more than {MAX_POINTS} values")
         return ()
     return tuple(range(first, last + 1, step))
-
-
-def _check_rows_even(kernel: Kernel, path: Path, report: Report) -> None:
-    """Every row binds the same axes, or leaves them to the matrix; a stray key is one mistake, not two."""
-    rows = kernel.cases or ()
-    counts: dict[str, int] = {}
-    for row in rows:
-        for name in row:
-            if name != DEVICE and name not in kernel.matrix:
-                counts[name] = counts.get(name, 0) + 1
-    expected = [
-        name
-        for name, count in counts.items()
-        if 2 * count > len(rows) or (2 * count == len(rows) and name in rows[0])
-    ]
-    known = {*expected, *kernel.matrix, DEVICE}
-    told: set[str] = set()
-    for index, row in enumerate(rows):
-        missing = [name for name in expected if name not in row]
-        extra = [name for name in row if name not in known]
-        for name in extra:
-            if name in told:
-                continue
-            told.add(name)
-            near = did_you_mean(name, missing) or (f"did you mean '{missing[0]}'?" if missing else "")
-            report.error(
-                UNEVEN_ROW,
-                (*path, "cases", index, name),
-                f"the other rows have no axis '{name}'",
-                near or "a row binds the same axes as the others",
-                on_key=True,
-            )
-        for name in [] if extra else missing:
-            if name not in told:
-                told.add(name)
-                report.error(
-                    UNEVEN_ROW,
-                    (*path, "cases", index),
-                    f"this row has no '{name}', which the other rows have",
-                    "a row binds the same axes as the others, or leaves them to 'matrix'",
-                )

@@ -53,7 +53,7 @@ class _Evaluation:
 
     def run(self) -> PlannedKernel:
         prepared = self.prepared
-        points = prepared.axes.points() if prepared.names.sound else []
+        points = prepared.axes.points() if prepared.can_evaluate else []
         first, rest = self._stages()
         undefined = prepared.undefined
         cases: list[Case] = []

@@ -16,6 +16,7 @@ from kmrun.plan.names import Names, collect
 from kmrun.plan.outputs import output_definitions
 from kmrun.plan.ragged import compile_ragged
 from kmrun.plan.report import BAD_GRADIENT, Report
+from kmrun.plan.rows import check_rows
 from kmrun.schema.arguments import Builder, Call, ListOf, TensorBuilder
 from kmrun.schema.suite import Defaults, Kernel
 
@@ -58,6 +59,7 @@ class PreparedKernel:
         )
         settings.check_mutates(kernel, path, self.arguments)
         self._check_mode()
+        self.can_evaluate = check_rows(kernel, path, self.expressions.used, report) and self.names.sound
         self.common = self._common(defaults, default_tolerance, folder)
         report.tell_unknown()
 

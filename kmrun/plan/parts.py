@@ -38,12 +38,8 @@ class Shape:
         for size, dimension in zip(sizes, self.dimensions, strict=True):
             if type(size) is not int or size < 1:
                 hint = "'//' divides to whole numbers" if isinstance(size, float) else ""
-                shown = (
-                    f"'{size}'" if isinstance(size, str) else f"{size:g}" if isinstance(size, float) else size
-                )
-                raise dimension.whole(
-                    BAD_SHAPE, f"a dimension must be a whole number from 1 on, this is {shown}", hint
-                )
+                sentence = f"a dimension must be a whole number from 1 on, this is {_shown(size)}"
+                raise dimension.whole(BAD_SHAPE, sentence, hint)
         if math.prod(sizes) > MAX_ELEMENTS:
             raise Failure(BAD_SHAPE, self.path, f"a tensor of {math.prod(sizes)} elements fits nowhere")
         return sizes
@@ -183,3 +179,9 @@ def _number(expression: Expression, scope: Scope) -> int | float:
         shown = f"'{value}'" if isinstance(value, str) else "something else"
         raise expression.whole(BAD_OPTION, f"a number is needed here, this is {shown}")
     return value
+
+
+def _shown(size: Any) -> str:
+    if isinstance(size, str):
+        return f"'{size}'"
+    return f"{size:g}" if isinstance(size, float) and not size.is_integer() else str(size)

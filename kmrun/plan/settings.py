@@ -1,6 +1,6 @@
 """What is the same for every case of a kernel: implementations, checks, tolerances, timing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kmrun.core.case import Check, Implementation, Path, Reference, Requires, Timing
@@ -120,16 +120,19 @@ def reference(kernel: Kernel, path: Path, arguments: Arguments) -> Reference | N
     dims: dict[str, int] = {}
     if spec.chunk is not None:
         dims = _dimensions_named(spec.chunk, kernel)
-        if not dims:
-            arguments.report.error(
-                UNKNOWN_ARGUMENT,
-                (*path, "reference", "chunk"),
-                f"no argument has a dimension '{spec.chunk}'",
-                did_you_mean(spec.chunk, arguments.expressions.shown) or "name an axis that is a dimension",
-            )
+        if spec.chunk not in arguments.expressions.shown:
+            arguments.report.unknown(spec.chunk, *chunk_fault(spec.chunk, path, arguments.expressions.shown))
         arguments.expressions.use(spec.chunk)
     own = Implementation("reference", spec.target, args=spec.args, setup=spec.setup)
     return Reference(own, None, spec.chunk, dims)
+
+
+def chunk_fault(chunk: str, path: Path, names: Iterable[str]) -> tuple[str, Path, str, str]:
+    """Return (code, place, message, hint) of a chunk that slices nothing."""
+    hint = (
+        did_you_mean(chunk, (name for name in names if name != chunk)) or "name an axis that is a dimension"
+    )
+    return UNKNOWN_ARGUMENT, (*path, "reference", "chunk"), f"no argument has a dimension '{chunk}'", hint
 
 
 def check_mutates(kernel: Kernel, path: Path, arguments: Arguments) -> None:

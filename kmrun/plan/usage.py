@@ -43,6 +43,9 @@ def report_unused(prepared: PreparedKernel, cases: Sequence[Case], exclude_hits:
     for name in kernel.let:
         if name not in used:
             report.error(UNUSED_LET, (*path, "let", name), f"nothing uses '{name}'", "remove it", on_key=True)
+    reference = prepared.reference
+    if reference is not None and reference.chunk is not None and not reference.chunk_dims:
+        report.error(*settings.chunk_fault(reference.chunk, path, prepared.expressions.shown))
     prepared.contract.report_unused(report)
     if kernel.tolerance:
         report_unused_tolerances(kernel.tolerance, (*path, "tolerance"), output_dtypes(cases), report)
