@@ -19,7 +19,7 @@ _STYLE = (
 
 
 def roofline_svg(curves: Sequence[Curve], marks: Sequence[Mark] = (), title: str = "Roofline") -> str:
-    """Return an SVG document. Each curve has its colour and its dash, so that colour carries nothing alone."""
+    """Return an SVG document. Each curve has its own dash too: colour carries nothing alone."""
     height = _HEIGHT + _LEGEND_ROW * (len(curves) + len(marks))
     across, up = axes(curves, marks, _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM)
     parts = [
@@ -87,7 +87,8 @@ def _mark(mark: Mark, curves: Sequence[Curve], across: Span, up: Span) -> str:
     bottom = _HEIGHT - _BOTTOM
     return (
         f'<path d="M{x:.1f} {_TOP}V{bottom}" stroke="var(--ink)" stroke-dasharray="2 4"/>'
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="var(--ink)"><title>{escape(mark.name)}</title></circle>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="var(--ink)">'
+        f"<title>{escape(mark.name)}</title></circle>"
     )
 
 

@@ -8,6 +8,7 @@ MOST = len(SYMBOLS)
 _COLOURS = (36, 33, 35, 32, 34, 31, 96, 93)
 _LABEL = 11
 _HEIGHT = 15
+_RIDGE = "^"
 _MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -75,6 +76,8 @@ def render(
     _guides(grid, across, marks)
     for index in reversed(range(len(curves))):
         _draw(grid, owner, across, up, curves[index], index)
+    if len(curves) == 1:
+        grid[up.cell(curves[0].peak)][across.cell(curves[0].ridge)] = _RIDGE
     for letter, mark in zip(_MARKS, marks, strict=False):
         rate = mark.rate or curves[0].at(mark.intensity)
         row, column = up.cell(rate), across.cell(mark.intensity)
@@ -129,9 +132,10 @@ def _intensities(across: Span) -> str:
 def _legend(curves: Sequence[Curve], marks: Sequence[Mark], colour: bool) -> list[str]:
     indent = " " * (_LABEL + 2)
     lines = []
+    at = f" ({_RIDGE}) at" if len(curves) == 1 else " at"
     for index, curve in enumerate(curves):
         symbol = _paint(SYMBOLS[index], index, colour)
-        lines.append(f"{indent}{symbol} {curve.name}, ridge at {curve.ridge:.3g} flop/byte")
+        lines.append(f"{indent}{symbol} {curve.name}, ridge{at} {curve.ridge:.3g} flop/byte")
     for letter, mark in zip(_MARKS, marks, strict=False):
         reached = f", measured {rate_text(mark.rate)}" if mark.rate else ""
         lines.append(f"{indent}{letter} {mark.name} at {mark.intensity:.3g} flop/byte{reached}")

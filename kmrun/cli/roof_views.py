@@ -1,0 +1,81 @@
+"""What `kmrun roofline` prints, for people and for scripts."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from kmrun.cli.roof_source import RoofPair
+from kmrun.cli.terminal import colour_wanted, terminal_width
+from kmrun.core.roofline import attainable, bound, ridge_point
+from kmrun.report.terminal_plot import Mark, rate_text, render
+
+if TYPE_CHECKING:
+    from kmrun.core.result import Result
+
+_WORDS = {"mem": "memory-bound", "comp": "compute-bound"}
+MOST_MARKS = 26
+
+
+def marks_of(intensities: Sequence[float], results: "Sequence[Result]") -> list[Mark]:
+    """Return the kernels to mark: at the intensities given, and where a result's cases landed."""
+    marks = [Mark("a kernel", value) for value in intensities]
+    for result in results:
+        marks += [
+            Mark(case.id, case.intensity, case.tflop_per_s * 1e12)
+            for case in result.cases
+            if case.intensity and case.tflop_per_s
+        ]
+    return marks
+
+
+def lines(roofs: RoofPair, marks: Sequence[Mark]) -> list[str]:
+    """Return what people read: the roofs, the picture, and a sentence for every kernel."""
+    shown = marks[:MOST_MARKS]
+    output = [
+        roofs.title,
+        f"  peak bandwidth   {roofs.bandwidth / 1e9:.4g} GB/s",
+        f"  peak compute     {rate_text(roofs.peak)} ({roofs.peak_title})",
+        f"  ridge point      {ridge_point(roofs.bandwidth, roofs.peak):.3g} flop/byte",
+        *([f"  {roofs.note}"] if roofs.note else []),
+        "",
+        *render([roofs.curve], shown, min(terminal_width(), 100), colour_wanted()),
+    ]
+    if marks:
+        output += ["", *(_sentence(roofs, mark) for mark in shown)]
+    if len(marks) > MOST_MARKS:
+        output.append(f"({len(marks) - MOST_MARKS} more are not shown)")
+    return output
+
+
+def document(roofs: RoofPair, marks: Sequence[Mark]) -> dict[str, Any]:
+    """Return what `--json` prints."""
+    return {
+        "title": roofs.title,
+        "name": roofs.name,
+        "mem_gb_per_s": roofs.bandwidth / 1e9,
+        "peak_tflops": roofs.peak / 1e12,
+        "peak": roofs.peak_title,
+        "ridge_flop_per_byte": ridge_point(roofs.bandwidth, roofs.peak),
+        "note": roofs.note or None,
+        "kernels": [_entry(roofs, mark) for mark in marks],
+    }
+
+
+def _entry(roofs: RoofPair, mark: Mark) -> dict[str, Any]:
+    reach = attainable(mark.intensity, roofs.bandwidth, roofs.peak)
+    return {
+        "name": mark.name,
+        "intensity_flop_per_byte": mark.intensity,
+        "attainable_tflop_per_s": reach / 1e12,
+        "bound": bound(mark.intensity, roofs.bandwidth, roofs.peak),
+        "measured_tflop_per_s": None if mark.rate is None else mark.rate / 1e12,
+        "roof_fraction": None if mark.rate is None else mark.rate / reach,
+    }
+
+
+def _sentence(roofs: RoofPair, mark: Mark) -> str:
+    reach = attainable(mark.intensity, roofs.bandwidth, roofs.peak)
+    where = _WORDS[bound(mark.intensity, roofs.bandwidth, roofs.peak)]
+    said = f"{mark.name} at {mark.intensity:.3g} flop/byte is {where}: {rate_text(reach)} attainable"
+    if mark.rate is not None:
+        said += f", {rate_text(mark.rate)} measured ({mark.rate / reach:.0%})"
+    return said[:1].upper() + said[1:] if mark.rate is None else said

@@ -1,0 +1,61 @@
+"""`kmrun roofline`: the picture of a card's two roofs, with kernels on it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    gpu: Annotated[str | None, typer.Option(metavar="CARD", help="A card of the database.")] = None,
+    device: Annotated[int | None, typer.Option(metavar="N", help="A local device (the default: 0).")] = None,
+    peak_bw: Annotated[
+        float | None, typer.Option(metavar="GB/s", help="Memory bandwidth, for what is in no database.")
+    ] = None,
+    peak_tflops: Annotated[
+        float | None, typer.Option(metavar="TFLOP/s", help="Compute peak, with --peak-bw or over the card's.")
+    ] = None,
+    ai: Annotated[
+        list[float] | None,
+        typer.Option("--ai", metavar="X", help="Mark a kernel at this flop/byte; repeatable."),
+    ] = None,
+    peak: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Compute roof: fp32 (default), fp64, tf32, fp16, bf16, fp8, int8, fp4, ..."
+        ),
+    ] = None,
+    tensor: Annotated[bool, typer.Option("--tensor", help="Short for --peak fp16.")] = False,
+    result: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Mark the kernels of a result (`--save`) where they landed."),
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the picture as SVG.")] = None,
+    cards_file: Annotated[
+        list[Path] | None, typer.Option("--cards", metavar="FILE", help="Your own card file, laid over ours.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Draw a roofline in the terminal, say where the ridge is and what a kernel can attain.
+
+    kmrun roofline --gpu 4090 --ai 0.33 --ai 40
+    """
+    import json
+
+    from kmrun.cli import roof_views as views
+    from kmrun.cli.roof_choice import chosen_roof
+    from kmrun.cli.roof_source import read_results, roofs_here
+    from kmrun.cli.terminal import positive, write_file
+
+    choice = chosen_roof(peak, tensor)
+    results = [] if result is None else read_results(result)
+    roofs = roofs_here(gpu, device, peak_bw, peak_tflops, choice, results, cards_file or [])
+    marks = views.marks_of([positive(value, "--ai", "flop/byte") for value in ai or []], results)
+    if svg is not None:
+        from kmrun.report.svg import roofline_svg
+
+        write_file(svg, roofline_svg([roofs.curve], marks, roofs.title))
+    if as_json:
+        typer.echo(json.dumps(views.document(roofs, marks), indent=2))
+    else:
+        typer.echo("\n".join(views.lines(roofs, marks)))

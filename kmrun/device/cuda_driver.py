@@ -1,0 +1,154 @@
+"""What the NVIDIA driver says of the GPUs in this machine, by ctypes: no toolkit, no torch, no context.
+
+Only the driver's own library is used (libcuda.so.1, nvcuda.dll): it comes with the driver, and the entry
+points here have kept their C interface through all its versions.
+"""
+
+import ctypes
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kmrun.device.cuda_attributes import ATTRIBUTES
+from kmrun.errors import EnvironmentLacks
+
+_LIBRARIES = {"linux": ("libcuda.so.1", "libcuda.so"), "win32": ("nvcuda.dll",)}
+_SUCCESS, _INVALID_VALUE, _NO_DEVICE = 0, 1, 100
+_FAILURES = {
+    2: "out of memory",
+    3: "not initialized",
+    34: "the library is a stub, no driver",
+    100: "no CUDA device",
+    101: "invalid device",
+    802: "the driver is still starting (fabric manager)",
+    803: "driver and library are of different versions",
+    804: "this GPU is not supported for forward compatibility",
+    999: "unknown error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CudaDevice:
+    """One device as the driver shows it. `attributes` by the names of `cuda_attributes`, those it knows."""
+
+    index: int
+    name: str
+    memory_bytes: int
+    uuid: str | None
+    attributes: Mapping[str, int]
+
+    @property
+    def compute_capability(self) -> str:
+        """Major and minor, `8.6`."""
+        return f"{self.attributes['compute_capability_major']}.{self.attributes['compute_capability_minor']}"
+
+    @property
+    def sm_count(self) -> int:
+        """Streaming multiprocessors."""
+        return self.attributes["multiprocessor_count"]
+
+    @property
+    def max_clock_hz(self) -> float | None:
+        """The highest SM clock in Hz, None where the driver no longer says."""
+        return _kilohertz(self.attributes.get("clock_rate"))
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Peak memory bandwidth in bytes per second: two transfers per memory clock over the bus."""
+        clock = _kilohertz(self.attributes.get("memory_clock_rate"))
+        bits = self.attributes.get("global_memory_bus_width")
+        return 2 * clock * bits / 8 if clock and bits else None
+
+
+class CudaDriver:
+    """The driver's library, loaded and initialised."""
+
+    def __init__(self) -> None:
+        """Load the library.
+
+        Raises:
+            EnvironmentLacks: there is no NVIDIA driver here, or it refuses to start.
+        """
+        self._library = _load()
+        self._call("cuInit", 0)
+
+    def version(self) -> str:
+        """Return the CUDA version that the driver serves, `13.0`."""
+        number = ctypes.c_int()
+        self._call("cuDriverGetVersion", ctypes.byref(number))
+        return f"{number.value // 1000}.{number.value % 1000 // 10}"
+
+    def count(self) -> int:
+        """Return the number of devices."""
+        number = ctypes.c_int()
+        self._call("cuDeviceGetCount", ctypes.byref(number))
+        return number.value
+
+    def device(self, index: int) -> CudaDevice:
+        """Return a device with all its attributes.
+
+        Raises:
+            EnvironmentLacks: there is no such device.
+        """
+        count = self.count()
+        if not 0 <= index < count:
+            only = "there is no device" if count == 0 else f"devices here: 0 to {count - 1}"
+            raise EnvironmentLacks(f"no CUDA device {index}", only)
+        handle = ctypes.c_int()
+        self._call("cuDeviceGet", ctypes.byref(handle), index)
+        name = ctypes.create_string_buffer(256)
+        self._call("cuDeviceGetName", name, len(name), handle)
+        memory = ctypes.c_size_t()
+        self._call("cuDeviceTotalMem_v2", ctypes.byref(memory), handle)
+        attributes = {
+            known: value
+            for number, known in ATTRIBUTES.items()
+            if (value := self._attribute(number, handle)) is not None
+        }
+        text = name.value.decode("utf-8", errors="replace")
+        return CudaDevice(index, text, memory.value, self._uuid(handle), attributes)
+
+    def _attribute(self, number: int, handle: ctypes.c_int) -> int | None:
+        """Return an attribute, None where this driver does not know it."""
+        value = ctypes.c_int()
+        status = self._library.cuDeviceGetAttribute(ctypes.byref(value), number, handle)
+        if status == _SUCCESS:
+            return value.value
+        if status == _INVALID_VALUE:
+            return None
+        raise _failure("cuDeviceGetAttribute", status)
+
+    def _uuid(self, handle: ctypes.c_int) -> str | None:
+        raw = (ctypes.c_ubyte * 16)()
+        if not hasattr(self._library, "cuDeviceGetUuid"):
+            return None
+        self._call("cuDeviceGetUuid", ctypes.byref(raw), handle)
+        return f"GPU-{uuid.UUID(bytes=bytes(raw))}"
+
+    def _call(self, function: str, *arguments: object) -> None:
+        status = getattr(self._library, function)(*arguments)
+        if status != _SUCCESS:
+            raise _failure(function, status)
+
+
+def _load() -> ctypes.CDLL:
+    names = _LIBRARIES.get(sys.platform, ())
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    tried = f"not found: {', '.join(names)}" if names else f"NVIDIA has none for {sys.platform}"
+    raise EnvironmentLacks("no NVIDIA driver in this machine", tried)
+
+
+def _failure(function: str, status: int) -> EnvironmentLacks:
+    if status == _NO_DEVICE:
+        return EnvironmentLacks("the NVIDIA driver shows no device", "`nvidia-smi` shows what it sees")
+    reason = _FAILURES.get(status, f"CUresult {status}")
+    return EnvironmentLacks(f"the NVIDIA driver failed in {function}: {reason}", "`nvidia-smi` may say more")
+
+
+def _kilohertz(value: int | None) -> float | None:
+    return value * 1e3 if value else None
