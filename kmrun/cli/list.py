@@ -61,6 +61,7 @@ def command(
 def _device(word: str | None) -> tuple[Any, str | None]:
     """Return (kind, card) of `--device`; `cuda:1` is a kind with an index that makes no difference here."""
     from kmrun.errors import UsageError
+    from kmrun.source.catalogue import load_cards
 
     if word is None:
         return None, None
@@ -68,8 +69,11 @@ def _device(word: str | None) -> tuple[Any, str | None]:
     if kind in ("cpu", "cuda", "rocm") and (not index or index.isdigit()):
         return kind, None
     if kind == "gpu":
-        raise UsageError("--device gpu is open: a case may want one kind", "write cuda, rocm or a card's id")
-    return "cuda", word
+        raise UsageError(
+            "--device gpu is open: a case may want one kind", "write cuda, rocm or a card's name"
+        )
+    card = load_cards().find(word)
+    return "rocm" if card.vendor == "amd" else "cuda", card.id
 
 
 def _elsewhere(selection: "Selection") -> list["Case"]:

@@ -31,17 +31,13 @@ class Expansion:
         return any(problem.severity == "error" for problem in self.problems)
 
 
-def expand(
-    suite: Suite, folder: str, known_cards: Collection[str] | None = None, *, complete: bool = True
-) -> Expansion:
+def expand(suite: Suite, folder: str, known_cards: Collection[str] | None = None) -> Expansion:
     """Expand all kernels of a suite; evaluate every formula for every case. Runs no user code.
 
     Args:
         suite: the validated document.
         folder: the suite's directory, which targets are relative to.
         known_cards: ids and aliases of the card database; None leaves card names unjudged.
-        complete: False when kernels of the document are missing here, since reading them failed: then nothing
-            is said about defaults that no kernel uses.
     """
     report = Report()
     default_tolerance = settings.tolerances(suite.defaults.tolerance, ("defaults", "tolerance"), report)
@@ -56,7 +52,7 @@ def expand(
         prepared = PreparedKernel(kernel, path, suite.defaults, default_tolerance, folder, cards, report)
         planned.append(evaluate(prepared))
     cases = tuple(case for one in planned for case in one.cases)
-    if complete and suite.defaults.tolerance and not any(one.has_errors for one in planned):
+    if suite.defaults.tolerance and not any(one.has_errors for one in planned):
         report_unused_tolerances(
             suite.defaults.tolerance, ("defaults", "tolerance"), output_dtypes(cases), report
         )

@@ -113,10 +113,9 @@ class Report:
             self._add(first)
         self._unknown.clear()
 
-    def formula(self, path: Path, error: FormulaError, notes: Sequence[str] = ()) -> None:
+    def formula(self, path: Path, error: FormulaError) -> None:
         """Add what is wrong with the formula that stands at `path`."""
-        span = (error.offset, error.length)
-        self.error(error.code, path, error.sentence, error.hint, span=span, notes=notes)
+        self.error(error.code, path, error.sentence, error.hint, span=(error.offset, error.length))
 
     def _add(self, problem: Problem) -> None:
         self._errors += problem.severity == "error"

@@ -131,3 +131,36 @@ def test_a_missing_file(kmrun, suite: str) -> None:
     ran = kmrun("list", "nowhere.yaml")
     assert (ran.code, ran.out) == (2, "")
     assert "K001" in ran.err
+
+
+def test_a_card_is_a_device(kmrun, suite: str) -> None:
+    text = SUITE.replace("device: gpu", "device: rocm")
+    Path(suite).write_text(text, encoding="utf-8")
+    away = {}
+    for device in ("mi300x", "4090", "rocm", "cuda:1"):
+        document = json.loads(kmrun("list", suite, "--json", "--device", device).out)
+        away[device] = [case["other_device"] for case in document["cases"]]
+    assert away == {
+        "mi300x": [True, True, False, False],
+        "4090": [True, True, True, False],
+        "rocm": [True, True, False, False],
+        "cuda:1": [True, True, True, False],
+    }
+    ran = kmrun("list", suite, "--device", "rtx-4091")
+    assert (ran.code, ran.out) == (2, "")
+    assert "rtx-4090" in ran.err
+
+
+def test_nothing_heavy_is_imported(suite: str) -> None:
+    import subprocess
+    import sys
+
+    script = (
+        "import sys; sys.argv = ['kmrun', 'list', 'demo.yaml']\n"
+        "from kmrun.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'torch', 'jinja2', 'pynvml', 'numpy', 'rich'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"

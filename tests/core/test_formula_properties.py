@@ -51,7 +51,7 @@ expressions = st.recursive(atoms, _compound, max_leaves=12)
 
 
 @given(expressions)
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 def test_safe_expressions_mean_what_they_mean_in_python(text: str) -> None:
     try:
         got = compile_formula(text).evaluate(NAMES)
@@ -76,7 +76,7 @@ words = st.lists(st.sampled_from([*SCOPE, *WORDS.split(" ")]), max_size=25).map(
 
 
 @given(st.one_of(st.text(max_size=60), words))
-@settings(max_examples=800)
+@settings(max_examples=800, deadline=None)
 def test_any_text_ends_in_a_bounded_value_or_a_formula_error(text: str) -> None:
     try:
         formula = compile_formula(text)
@@ -100,6 +100,7 @@ def test_any_text_ends_in_a_bounded_value_or_a_formula_error(text: str) -> None:
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(-(10**30), 10**30))
+@settings(deadline=None)
 def test_integers_stay_exact(a: int, b: int) -> None:
     scope = {"a": a, "b": b}
     assert compile_formula("a + b - b").evaluate(scope) == a

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kmrun.core import units
@@ -95,12 +95,14 @@ def test_what_is_no_size(text: str, sentence: str, hint: str) -> None:
 
 
 @given(st.sampled_from(FAMILIES), st.floats(1e-7, 1e15))
+@settings(deadline=None)
 def test_what_is_shown_reads_back(family: units.Family, value: float) -> None:
     text = units.format_quantity(value, family, digits=6)
     assert units.parse_quantity(text, family) == pytest.approx(value, rel=1e-5)
 
 
 @given(st.sampled_from(FAMILIES), st.lists(st.one_of(st.none(), st.floats(1e-7, 1e15)), max_size=8))
+@settings(deadline=None)
 def test_a_column_keeps_its_order_and_length(family: units.Family, values: list[float | None]) -> None:
     unit, texts = units.format_column(values, family)
     assert unit in family.units
