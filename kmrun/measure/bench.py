@@ -2,7 +2,7 @@
 
 import random
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ from kmrun.measure.copies import (
     bytes_in,
     copy_tree,
     how_many,
-    overwrite_tree,
+    is_opaque,
+    refill_tree,
     shuffled_contents,
 )
 from kmrun.measure.timer import Budget, Flusher, Rotation, Sampler, Stopwatch
@@ -62,16 +63,19 @@ class Bench:
     copies: list[dict[str, Any]] = field(default_factory=list)
     holds: list[int] = field(default_factory=list)
     """The slot whose content each copy holds."""
+    has_setup: bool = False
     cold: bool = True
     flushes: bool = False
     timed: dict[str, Timed] = field(default_factory=dict)
     kept: list[Kept] = field(default_factory=list)
 
-    def stage(self, cold: bool, flush_only: bool, bytes_per_call: int) -> dict[str, Any]:
+    def stage(self, cold: bool, bytes_per_call: int) -> dict[str, Any]:
         """Make the copies. Returns how many, whether calls are cold, and by which means."""
         self.timed.clear()
         self.copies.clear()
         slots = sorted(self.contents)
+        # Rotation cannot make cold what it cannot copy: state that `setup` made, and opaque arguments.
+        flush_only = self.has_setup or is_opaque(self.contents[slots[0]])
         touched = max(bytes_in(self.contents[slots[0]]), 1)
         self.cold, self.flushes = cold, cold and flush_only
         count, enough = (1, False)
@@ -86,12 +90,10 @@ class Bench:
 
     def refresh(self) -> None:
         """Give the copies other contents under the same pointers; recorded forward passes are run again."""
-        self.holds = shuffled_contents(len(self.copies), sorted(self.contents))
-        for copy, slot in zip(self.copies, self.holds, strict=True):
-            overwrite_tree(copy, self.contents[slot])
-        for key, timed in self.timed.items():
-            if self.case.mode != "forward" or timed.loaded.implementation.setup is not None:
-                self._bind(key, timed.loaded, timed.sampler.batch)
+        for place, slot in enumerate(shuffled_contents(len(self.copies), sorted(self.contents))):
+            self._refill(place, slot)
+        for timed in self.timed.values():
+            timed.sampler.rotation.thunks = tuple(bound.thunk for bound in timed.bounds)
 
     def prepare(self, key: str, loaded: Loaded) -> dict[str, Any]:
         """Bind an implementation to the copies and choose its batch. Returns a first estimate of one call."""
@@ -99,7 +101,9 @@ class Bench:
         sampler = self.timed[key].sampler
         with user_code(loaded):
             first = min(sampler.one()[0] for _ in range(3))
-            batch = 1 if self.flushes or self.case.mutates else sampler.choose_batch(first)
+            batch = 1 if self.flushes else sampler.choose_batch(first)
+            if self.case.mutates:  # a copy is good for one call until it is restored
+                batch = sampler.batch = min(batch, len(self.copies))
         return {"call_ns": first, "batch": batch}
 
     def warm_up(self, key: str, most_ns: float, at_least: int) -> float:
@@ -128,9 +132,7 @@ class Bench:
 
         with user_code(timed.loaded):
             samples = timed.sampler.window(budget, keep, wants, progress)
-            last: list[Any] = []
-            _, places = timed.sampler.one(last)
-            keep(len(samples), places, last)
+        self._check_last(timed)
         return samples
 
     def slot(self, key: str, calls: int, discard: int) -> list[float]:
@@ -146,20 +148,47 @@ class Bench:
         timed = self.timed[key]
         thunks, _ = timed.sampler.rotation.take(calls)
         with user_code(timed.loaded):
-            return self.stopwatch.batch_ns(thunks, None)
+            took = self.stopwatch.batch_ns(thunks, None)
+        self._restore(range(len(self.copies)))
+        return took
+
+    def _check_last(self, timed: Timed) -> None:
+        """Keep the outputs of one more call: other content under pointers that were just used.
+
+        What a kernel remembers by pointer, shape or id is stale now.
+        """
+        place = timed.sampler.rotation.last
+        others = [slot for slot in sorted(self.contents) if slot != self.holds[place]]
+        self._refill(place, others[0] if others else self.holds[place])
+        bound = timed.bounds[place]
+        with user_code(timed.loaded):
+            self.kept.append(Kept(self.holds[place], copy_tree(bound.collect(bound.thunk()))))
+
+    def _refill(self, place: int, slot: int) -> None:
+        """Give one copy another content; what was worked out from the old one is worked out again."""
+        self.holds[place] = slot
+        self.copies[place] = refill_tree(self.copies[place], self.contents[slot])
+        if self.case.mode != "forward" or self.flushes:
+            for timed in self.timed.values():
+                timed.bounds[place] = self._bound(timed.loaded, place)
+
+    def _bound(self, loaded: Loaded, place: int) -> Bound:
+        grads = self.grads.get(self.holds[place], {})
+        return bind(self.case, loaded, self.copies[place], grads, self.device)
 
     def _bind(self, key: str, loaded: Loaded, batch: int) -> None:
-        bounds = [
-            bind(self.case, loaded, copy, self.grads.get(slot, {}), self.device)
-            for copy, slot in zip(self.copies, self.holds, strict=True)
-        ]
-        before = self._before if self.flushes or self.case.mutates else None
-        sampler = Sampler(self.stopwatch, Rotation([bound.thunk for bound in bounds]), before, batch)
+        bounds = [self._bound(loaded, place) for place in range(len(self.copies))]
+        sampler = Sampler(
+            self.stopwatch,
+            Rotation([bound.thunk for bound in bounds]),
+            before=(lambda: self.flusher()()) if self.flushes else None,
+            after=self._restore if self.case.mutates else None,
+            batch=batch,
+        )
         self.timed[key] = Timed(loaded, bounds, sampler)
 
-    def _before(self, places: list[int]) -> None:
+    def _restore(self, places: Iterable[int]) -> None:
+        """Undo what calls did to mutated arguments; long before a copy's next turn, so that it is cold again."""
         for place in places:
             for name in self.case.mutates:
-                overwrite_tree(self.copies[place][name], self.contents[self.holds[place]][name])
-        if self.flushes:
-            self.flusher()()
+                refill_tree(self.copies[place][name], self.contents[self.holds[place]][name])

@@ -1,9 +1,11 @@
 """An implementation bound to one copy of its inputs: a call without arguments, and where its outputs are."""
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -78,9 +80,7 @@ def bind(
             recorded = _forward_outputs(case, forward, named, buffers)
             return Bound(lambda: outputs.gradients(case, recorded, named, grads), _as_is)
         return Bound(
-            lambda: outputs.gradients(
-                case, _forward_outputs(case, forward, named, buffers), named, grads
-            ),
+            lambda: outputs.gradients(case, _forward_outputs(case, forward, named, buffers), named, grads),
             _as_is,
         )
 
@@ -100,6 +100,7 @@ def user_code(loaded: Loaded) -> Iterator[None]:
     """Turn whatever user code raises into a finding with its fault and the end of its traceback.
 
     Catches BaseException on purpose: `sys.exit()` and KeyboardInterrupt raised by a kernel are its own doing.
+    kmrun's own errors pass through as they are.
     """
     who, fault = loaded.who, loaded.fault
     try:
@@ -108,20 +109,36 @@ def user_code(loaded: Loaded) -> Iterator[None]:
         if fault == "suite" and error.fault == "kernel":
             raise SideFault(error.code, f"{who}: {error.sentence}", fault, error.detail, "error") from error
         raise
-    except SystemExit as error:
-        raise SideFault("exited", f"{who} called exit({error.code!r})", fault, traceback_tail(error)) from error
-    except MemoryError as error:
-        raise SideFault("out_of_memory", f"{who} ran out of memory", fault, traceback_tail(error)) from error
     except BaseException as error:
-        text, code = str(error), "raised"
-        if any(sign in text for sign in _DEVICE_ERRORS):
-            code = "device_error"
-        if isinstance(error, torch.OutOfMemoryError) or any(sign in text for sign in _OUT_OF_MEMORY):
-            code = "out_of_memory"
-        sentence = f"{who} raised {one_line(error)}"
-        if code == "out_of_memory":
-            sentence = f"{who} ran out of memory: {one_line(error)}"
-        if isinstance(error, ModuleNotFoundError):
-            code, fault = "module_missing", "environment"
-            sentence = f"{who} needs the module {error.name!r}, which is not installed"
-        raise SideFault(code, sentence, fault, traceback_tail(error)) from error
+        if _is_ours(error):
+            raise
+        raise _fault(error, who, fault) from error
+
+
+def _fault(error: BaseException, who: str, fault: FaultKind) -> SideFault:
+    text, detail = str(error), traceback_tail(error)
+    if isinstance(error, SystemExit):
+        return SideFault("exited", f"{who} called exit({error.code!r})", fault, detail)
+    if isinstance(error, ModuleNotFoundError):
+        sentence = f"{who} needs the module {error.name!r}, which is not installed"
+        return SideFault("module_missing", sentence, "environment", detail)
+    if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
+        sign in text for sign in _OUT_OF_MEMORY
+    ):
+        return SideFault("out_of_memory", f"{who} ran out of memory: {one_line(error)}", fault, detail)
+    code = "device_error" if any(sign in text for sign in _DEVICE_ERRORS) else "raised"
+    return SideFault(code, f"{who} raised {one_line(error)}", fault, detail)
+
+
+_OWN_CODE = str(Path(__file__).resolve().parents[1])
+_CALL_SITES = frozenset(
+    {"_run", "batch_ns", "notice_synchronising", "call", "bind", "_forward_outputs", "gradients"}
+)
+"""kmrun's functions that call user code directly: an error raised right there may be a C function's."""
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an error was raised by kmrun's own code: then it is a bug, and must not be blamed on the user."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1]
+    return last.filename.startswith(_OWN_CODE) and last.name not in _CALL_SITES

@@ -44,9 +44,7 @@ def measure(
         )
 
 
-def _kinds(
-    buffer: torch.Tensor, stopwatch: Stopwatch, total: int, budget_ns: float
-) -> tuple[Bandwidth, ...]:
+def _kinds(buffer: torch.Tensor, stopwatch: Stopwatch, total: int, budget_ns: float) -> tuple[Bandwidth, ...]:
     """Measure read, copy and triad over the first `total` bytes of the buffer."""
     whole = buffer[: total // 4]
     half_target, half = whole[: total // 8], whole[total // 8 :][: total // 8]

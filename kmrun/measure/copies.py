@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-MOST_COPIES = 2048
+MOST_COPIES = 8192
 _LINE = 64
 _PAGE = 4096
 
@@ -98,10 +98,27 @@ def copy_tree(tree: Any, pool: Pool | None = None) -> Any:
     return tree
 
 
-def overwrite_tree(target: Any, source: Any) -> None:
-    """Write the contents of one tree into another of the same structure, in place: same pointers, new content."""
-    for into, value in zip(tensors_in(target), tensors_in(source), strict=True):
-        _copy_storage(into.detach(), value.detach())
+def refill_tree(target: Any, source: Any) -> Any:
+    """Give a copy another content: tensors are overwritten in place (same pointers), other leaves replaced."""
+    if isinstance(target, torch.Tensor):
+        _copy_storage(target.detach(), source.detach())
+        return target
+    if isinstance(target, Mapping):
+        return {key: refill_tree(item, source[key]) for key, item in target.items()}
+    if isinstance(target, tuple) and hasattr(target, "_fields"):
+        return type(target)(*map(refill_tree, target, source))
+    if isinstance(target, list | tuple):
+        return type(target)(map(refill_tree, target, source))
+    return source
+
+
+def is_opaque(tree: Any) -> bool:
+    """Whether a tree holds something whose memory cannot be seen, and so neither copied nor counted."""
+    if isinstance(tree, Mapping):
+        return any(is_opaque(item) for item in tree.values())
+    if isinstance(tree, list | tuple):
+        return any(is_opaque(item) for item in tree)
+    return not (tree is None or isinstance(tree, torch.Tensor | torch.dtype | bool | int | float | str))
 
 
 def _copy_storage(into: torch.Tensor, source: torch.Tensor) -> None:

@@ -77,7 +77,9 @@ class Arena:
             return {"value": value}, offset
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).removeprefix("torch.")}, offset
-        raise CannotCross(f"a {type(value).__module__}.{type(value).__qualname__} cannot cross between processes")
+        raise CannotCross(
+            f"a {type(value).__module__}.{type(value).__qualname__} cannot cross between processes"
+        )
 
     def _unpack(self, description: Any, device: torch.device) -> Any:
         if "tensor" in description:

@@ -132,7 +132,7 @@ class Launcher:
         if self._control is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._zygote = subprocess.Popen(
-                [sys.executable, "-m", "kmrun.measure.zygote", str(theirs.fileno()), str(os.getpid())],
+                [sys.executable, "-m", "kmrun.measure.zygote", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 # A kernel's noise must never reach the document on stdout.
@@ -235,7 +235,10 @@ class Side:
         time.sleep(0.01)  # the reader thread takes what is still in the pipe
         text = b"".join(self._output)[-_TAIL_BYTES:].decode(errors="replace")
         clean = "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
-        return clean.strip()
+        # faulthandler's list of every extension module says nothing about the crash.
+        return "\n".join(
+            line for line in clean.strip().splitlines() if not line.startswith("Extension modules:")
+        )
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -194,9 +194,7 @@ class Supervisor:
                 sentence = f"skipped: needs compute capability {requires.min_cc}, this is {here}"
                 return Finding("device_too_old", sentence, "environment", "skipped")
         if self.on_cpu and any(each.graph for each in (case.implementation, *case.versus)):
-            return Finding(
-                "graph_needs_gpu", "skipped: `graph: true` needs a GPU", "environment", "skipped"
-            )
+            return Finding("graph_needs_gpu", "skipped: `graph: true` needs a GPU", "environment", "skipped")
         needed, free = sum(case.needed_bytes.values()), self._free_bytes()
         if needed > free:
             sentence = f"skipped: needs {format_quantity(needed, BYTES)} of {format_quantity(free, BYTES)}"
@@ -272,4 +270,3 @@ class Supervisor:
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".") if part.isdigit())
-

@@ -159,7 +159,7 @@ class Flusher:
     def __call__(self) -> None:
         """Write twice the cache's size, then read a second buffer of its size, in stream order."""
         self._written.fill_(1)
-        torch.sum(self._read, dtype=torch.int64, out=self._sink)
+        torch.sum(self._read, dim=0, dtype=torch.int64, out=self._sink)
 
 
 class Rotation:
@@ -167,6 +167,8 @@ class Rotation:
 
     def __init__(self, thunks: Sequence[Thunk]) -> None:
         self.thunks = tuple(thunks)
+        self.last = 0
+        """The position that was used last."""
         self._next = 0
 
     def take(self, count: int) -> tuple[list[Thunk], list[int]]:
@@ -174,6 +176,7 @@ class Rotation:
         size = len(self.thunks)
         places = [(self._next + step) % size for step in range(count)]
         self._next = (self._next + count) % size
+        self.last = places[-1]
         return [self.thunks[place] for place in places], places
 
 
@@ -183,20 +186,28 @@ class Sampler:
 
     stopwatch: Stopwatch
     rotation: Rotation
-    before: Callable[[list[int]], None] | None = None
-    """Untimed preparation of a sample: restoring mutated inputs, then the flush."""
+    before: Callable[[], None] | None = None
+    """Untimed preparation of a sample: the flush."""
+    after: Callable[[list[int]], None] | None = None
+    """Untimed clearing up: restores the copies that were used."""
     batch: int = 1
 
     def one(self, outputs: list[Any] | None = None) -> tuple[float, list[int]]:
-        """Take one sample; return ns per call and which copies were used."""
+        """Take one sample; return ns per call and which copies were used.
+
+        Who asks for the outputs clears up by `after` itself, once they were looked at.
+        """
         thunks, places = self.rotation.take(self.batch)
         if self.before is not None:
-            self.before(places)
+            self.before()
             if self.stopwatch.kind == "cpu":
                 # The flush also evicted the interpreter's own working set: bring that back.
                 for _ in range(8):
                     self.stopwatch.batch_ns([_nothing], None)
-        return self.stopwatch.batch_ns(thunks, outputs) / len(thunks), places
+        took = self.stopwatch.batch_ns(thunks, outputs) / len(thunks)
+        if self.after is not None and outputs is None:
+            self.after(places)
+        return took, places
 
     def choose_batch(self, call_ns: float) -> int:
         """Set the number of calls in a sample from a first estimate of one call, and return it."""
@@ -222,7 +233,8 @@ class Sampler:
                 break
             if len(taken) >= at_least and spent >= least_ns:
                 newest = taken[-10:]
-                older, newer = _middle(newest[:5]), _middle(newest[5:])
+                half = len(newest) // 2
+                older, newer = _middle(newest[:half]), _middle(newest[half:])
                 if abs(newer - older) <= 0.03 * older:
                     break
         return len(taken), _middle(taken[-5:])
@@ -244,13 +256,16 @@ class Sampler:
             progress: told the number of samples now and then.
         """
         samples: list[float] = []
-        begin, sampled_ns, next_look, next_word = _clock(), 0.0, budget.at_least, 0
+        sampled_ns, next_look, next_word = 0.0, budget.at_least, 0
         with quiet_collector():
+            begin = _clock()
             while True:
                 kept: list[Any] | None = [] if keep is not None and wants(len(samples)) else None
                 per_call, places = self.one(kept)
                 if keep is not None and kept is not None:
                     keep(len(samples), places, kept)
+                    if self.after is not None:
+                        self.after(places)
                 samples.append(per_call)
                 sampled_ns += per_call * self.batch
                 wall = _clock() - begin

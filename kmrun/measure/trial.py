@@ -199,14 +199,16 @@ class Trial:
 
     def learn(self, expected: dict[str, Any]) -> None:
         """Take the outputs from the reference where the suite left them out."""
-        if self._case.outputs is None and self._case.mode == "forward" and "learned_outputs" not in self._known:
+        if (
+            self._case.outputs is None
+            and self._case.mode == "forward"
+            and "learned_outputs" not in self._known
+        ):
             outputs = expected["outputs"]
             self._known["learned_outputs"] = {
                 output["name"]: {"shape": output["shape"], "dtype": output["dtype"]} for output in outputs
             }
-            self._case = replace(
-                self._case, outputs=tuple(from_plain(Output, output) for output in outputs)
-            )
+            self._case = replace(self._case, outputs=tuple(from_plain(Output, output) for output in outputs))
             self.judge("learn", outputs=outputs)
             if not self._inline:
                 self.kernel("learn", outputs=outputs)
@@ -366,7 +368,8 @@ class Trial:
         cold = self._known["l2"] == "cold"
         self._progress("preparing rivals")
         with self._only_judge():
-            self.judge("stage", cold=cold, bytes_per_call=self.bytes_per_call())
+            if not self._inline:  # an inline side is staged already
+                self.judge("stage", cold=cold, bytes_per_call=self.bytes_per_call())
             levels = {key: self.ready_rival(key) for key, _, _ in rivals}
         self.kernel("refresh")
         self._known["rivals"] = tuple(
@@ -417,7 +420,9 @@ class Trial:
         return Rival(name, role, tuple(pairs), median(rival_samples))
 
     def _take_turn(self, who: str, calls: int, discard: int) -> list[float]:
-        side, idle = (self.kernel, self._side_of_judge) if who == KERNEL else (self.judge, self._side_of_kernel)
+        side, idle = (
+            (self.kernel, self._side_of_judge) if who == KERNEL else (self.judge, self._side_of_kernel)
+        )
         with Idle(idle() if self._run.on_cpu and not self._inline else None):
             samples: list[float] = side("turn", key=who, calls=calls, discard=discard)
         return samples
@@ -447,9 +452,7 @@ class Trial:
         """
         if self._inline:
             return self._ask(self._side_of_kernel(), findings.INLINE, op, timeout_s, arguments)
-        return self._ask(
-            self._side_of_judge(), findings.JUDGE, op, timeout_s or JUDGE_TIMEOUT_S, arguments
-        )
+        return self._ask(self._side_of_judge(), findings.JUDGE, op, timeout_s or JUDGE_TIMEOUT_S, arguments)
 
     def _ask(
         self, side: Side, who: findings.Who, op: str, timeout_s: float | None, arguments: dict[str, Any]
@@ -467,7 +470,9 @@ class Trial:
             self.over(findings.died(who, died.status, died.tail))
         except TimedOut as late:
             limit = self._case.first_call_timeout_s if op in ("load", "call") else self._case.case_timeout_s
-            self.over(findings.timed_out(who, op, late.seconds if who is findings.JUDGE else limit, late.tail))
+            self.over(
+                findings.timed_out(who, op, late.seconds if who is findings.JUDGE else limit, late.tail)
+            )
 
     def over(self, finding: Finding) -> None:
         """Note what decided the case, and end it.

@@ -7,6 +7,7 @@ never asked to draw or to compare, and never holds the reference.
 
 import dataclasses
 import faulthandler
+import gc
 import os
 import signal
 import socket
@@ -175,7 +176,9 @@ class Side:
                 args, kwargs = inputs.call_arguments_for(case, reference.implementation, named)
                 forward = outputs.collect(case, reference.function(*args, **kwargs), named)
             self._grads[slot] = dict(inputs.draw_grads(case, forward, seed))
-        reply: dict[str, Any] = {"bytes": sum(t.numel() * t.element_size() for t in tensors_in(self._contents[slot]))}
+        reply: dict[str, Any] = {
+            "bytes": sum(t.numel() * t.element_size() for t in tensors_in(self._contents[slot]))
+        }
         if not share:
             return reply
         visible = {argument.name for argument in case.arguments if argument.options.get("visible") != "judge"}
@@ -284,13 +287,18 @@ class Side:
         """Make the copies that timed calls rotate over."""
         case = self._now()
         self._bench = Bench(
-            case, self._device, self._stopwatch(), self._pool, self._cache_bytes, self._memory_to_spend(),
-            self._flush, self._contents, self._grads,
-        )  # fmt: skip
-        cannot_rotate = bool(case.mutates) or any(
-            implementation.setup is not None for implementation in _implementations(case)
+            case,
+            self._device,
+            self._stopwatch(),
+            self._pool,
+            self._cache_bytes,
+            self._memory_to_spend(),
+            self._flush,
+            self._contents,
+            self._grads,
+            has_setup=any(each.setup is not None for each in _implementations(case)),
         )
-        return self._bench.stage(cold, cannot_rotate, bytes_per_call)
+        return self._bench.stage(cold, bytes_per_call)
 
     def prepare(self, key: str) -> dict[str, Any]:
         """Bind an implementation to the copies; see `Bench.prepare`."""
@@ -350,9 +358,7 @@ class Side:
     def _reference(self) -> Loaded:
         return self._loaded[REFERENCE]
 
-    def _compared(
-        self, slot: int, got: dict[str, torch.Tensor], seed: int
-    ) -> tuple[OutputCheck, ...]:
+    def _compared(self, slot: int, got: dict[str, torch.Tensor], seed: int) -> tuple[OutputCheck, ...]:
         expected = self._expected[slot]
         return checks.compare(
             self._now(), got, expected["high"], expected["same"], seed, self._contents.get(slot)
@@ -389,7 +395,9 @@ class Side:
     def _check_flags(self) -> None:
         for name, value in _flags().items():
             if value != self._flags[name]:
-                sentence = f"the kernel changed {name} from {self._flags[name]} to {value} for the whole process"
+                sentence = (
+                    f"the kernel changed {name} from {self._flags[name]} to {value} for the whole process"
+                )
                 raise SideFault("flags_changed", sentence, "kernel")
 
 
@@ -480,6 +488,7 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
     os.dup2(output, 2)
     sys.stdout, sys.stderr = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))  # noqa: SIM115, PTH123
     faulthandler.enable(file=sys.stderr)
+    gc.freeze()  # what the imports made stays: collections before a window need not walk it again
     end = Channel(socket.socket(fileno=channel))
     side = Side(Arena(arena), Arena(vault), lambda text: end.send({"progress": text}))
     while True:

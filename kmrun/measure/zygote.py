@@ -8,6 +8,7 @@ here computes. Requests come as JSON lines with the side's descriptors passed al
     {"sweep": [pids to spare]}                                   ->  {"swept": 2}
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -20,18 +21,25 @@ from kmrun.measure import lifeline
 
 def main() -> None:
     """Import torch, then fork a side per request until the supervisor is gone."""
-    lifeline.die_with(int(sys.argv[2]))
+    # No death signal here: when the supervisor is gone, however it went, the control socket reads as ended, and
+    # then this process, which adopts whatever user code detached, kills all of it before it goes itself.
     lifeline.adopt_orphans()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     control = socket.socket(fileno=int(sys.argv[1]))
     import torch  # noqa: F401
 
     from kmrun.measure import worker
 
-    control.send(b'{"ready":true}')
+    with contextlib.suppress(BrokenPipeError):
+        control.send(b'{"ready":true}')
     while True:
-        body, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 8)
+        try:
+            body, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 8)
+        except ConnectionResetError:
+            body, descriptors = b"", []
         if not body:
+            _bury_all()
             return
         request = json.loads(body)
         if "spawn" in request:
@@ -47,7 +55,8 @@ def main() -> None:
             reply = {"status": _reap(request["reap"], request["grace_s"])}
         else:
             reply = {"swept": _sweep(set(request["sweep"]))}
-        control.send(json.dumps(reply).encode())
+        with contextlib.suppress(BrokenPipeError):  # seen as the end of the stream, next
+            control.send(json.dumps(reply).encode())
 
 
 def _become_side(zygote: int, descriptors: list[int], worker: object) -> None:
@@ -56,6 +65,8 @@ def _become_side(zygote: int, descriptors: list[int], worker: object) -> None:
 
     os.setsid()
     lifeline.die_with(zygote)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     channel, arena, vault, output = descriptors
     serve(channel, arena, vault, output)
     os._exit(0)
@@ -70,6 +81,11 @@ def _reap(pid: int, grace_s: float) -> int:
         time.sleep(0.005)
     os.kill(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _bury_all() -> None:
+    while _sweep(set()):
+        pass  # their own children are re-parented here, and found in the next round
 
 
 def _sweep(spared: set[int]) -> int:

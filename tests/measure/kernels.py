@@ -1,0 +1,179 @@
+"""Kernels that behave and kernels that do not, for the tests of the sides."""
+
+import ctypes
+import os
+import sys
+import time
+
+import torch
+
+
+def add(x, y):
+    return x + y
+
+
+def slow_add(x, y):
+    return (x.double() + y.double()).float()
+
+
+def into(x, y, out):
+    torch.add(x, y, out=out)
+
+
+def forgets_out(x, y, out):
+    return None
+
+
+def accumulate(x, y):
+    x.add_(y)
+
+
+def plan_add(x, y):
+    return lambda *_: x + y
+
+
+def wrong(x, y):
+    return x + y + 1e-3
+
+
+def wrong_later(x, y):
+    wrong_later.calls += 1
+    return x + y if wrong_later.calls < 8 else torch.zeros_like(x)
+
+
+wrong_later.calls = 0
+
+
+def cached_by_pointer(x, y):
+    key = x.data_ptr()
+    if key not in _CACHE:
+        _CACHE[key] = x + y
+    return _CACHE[key]
+
+
+_CACHE = {}
+
+
+def not_finite(x, y):
+    return (x + y).fill_(float("nan"))
+
+
+def half(x, y):
+    return (x + y).half()
+
+
+def nothing(x, y):
+    return None
+
+
+def raises(x, y):
+    raise ValueError("boom")
+
+
+def hangs(x, y):
+    print("about to sleep", flush=True)
+    time.sleep(1000)
+
+
+def segfaults(x, y):
+    print("about to crash", flush=True)
+    ctypes.string_at(0)
+
+
+def exits(x, y):
+    os._exit(0)
+
+
+def calls_sys_exit(x, y):
+    sys.exit(0)
+
+
+def prints_a_lot(x, y):
+    print("x" * 10_000_000)
+    print("\x1b[31mred\x1b[0m", flush=True)
+    return x + y
+
+
+def prints_then_raises(x, y):
+    print("x" * 10_000_000)
+    print("the last words", flush=True)
+    os._exit(3)
+
+
+def takes_all_memory(x, y):
+    return torch.ones(25_000_000_000)
+
+
+def writes_input(x, y):
+    x.add_(1)
+    return x + y
+
+
+def forges_stdout(x, y):
+    os.write(1, b'\x00\x00\x00\x0b{"ok":true}')
+    return x + y
+
+
+def leaves_a_child(x, y):
+    if not _CHILDREN:
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            time.sleep(1000)
+        _CHILDREN.append(child)
+    return x + y
+
+
+_CHILDREN = []
+
+
+def sets_threads(x, y):
+    torch.set_num_threads(1 if torch.get_num_threads() != 1 else 2)
+    return x + y
+
+
+def returns_early(x, y):
+    """Hands the work to a thread of its own and returns before it is done."""
+    out = torch.empty_like(x)
+    worker = __import__("threading").Thread(target=lambda: torch.add(x, y, out=out))
+    worker.start()
+    worker.join()
+    return out
+
+
+def square(x):
+    return x * x
+
+
+def square_wrong_gradient(x):
+    return x.detach() * x
+
+
+def reference_raises(x, y):
+    raise RuntimeError("the reference is broken")
+
+
+def reference_hangs(x, y):
+    time.sleep(1000)
+
+
+def make_pair(axes, seed):
+    return Pair(torch.full((8, 8), float(seed % 7)))
+
+
+class Pair:
+    """Something that cannot cross between processes."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def use_pair(pair, y):
+    return pair.value + y
+
+
+def busy_wait(x):
+    end = time.perf_counter_ns() + 200_000
+    while time.perf_counter_ns() < end:
+        pass
+    return x.clone()
