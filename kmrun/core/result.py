@@ -217,7 +217,8 @@ def case_result(
 ) -> CaseResult:
     """Return the document's entry of one case."""
     file, line = locate(case.place) or (None, None)
-    timed, time = bool(found.samples_ns), scored.time_s
+    time = scored.time_s
+    timed = time is not None
     low, middle, high = quartiles(found.samples_ns) if timed else (None, None, None)
     worst = worst_check(found.checks)
     return CaseResult(
@@ -238,9 +239,9 @@ def case_result(
         q1_ms=_in(low, 1e6),
         q3_ms=_in(high, 1e6),
         min_ms=_in(min(found.samples_ns), 1e6) if timed else None,
-        samples_ms=tuple(sample / 1e6 for sample in found.samples_ns),
-        hot_median_ms=_in(median(found.hot_samples_ns), 1e6) if found.hot_samples_ns else None,
-        hot_samples_ms=tuple(sample / 1e6 for sample in found.hot_samples_ns),
+        samples_ms=tuple(sample / 1e6 for sample in found.samples_ns) if timed else (),
+        hot_median_ms=_in(median(found.hot_samples_ns), 1e6) if timed and found.hot_samples_ns else None,
+        hot_samples_ms=tuple(sample / 1e6 for sample in found.hot_samples_ns) if timed else (),
         batch=found.batch if timed else None,
         first_call_ms=_in(found.first_call_ns, 1e6),
         host_us=_in(found.host_ns, 1e3),

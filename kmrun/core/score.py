@@ -77,11 +77,15 @@ class Score:
 
 
 def score(case: Case, found: Measurement, device: RunDevice, ceilings: Ceilings, roofs: Roofs) -> Score:
-    """Return the score of one measured case; an empty one when it was never given a speed."""
+    """Return the score of one measured case.
+
+    Without samples there is none, nor beside a wrong result or an error: such a kernel is given no speed.
+    """
     moved = found.bytes if found.bytes is not None else case.bytes
     flops = case.flops
     intensity = flops / moved if flops and moved else None
-    if not found.samples_ns:
+    stopped = found.correct is False or any(one.outcome in ("fail", "error") for one in found.findings)
+    if stopped or not found.samples_ns:
         return Score(bytes=moved, flops=flops, intensity=intensity)
     time = _seconds(median_interval(found.samples_ns))
     cold = found.l2 == "cold"

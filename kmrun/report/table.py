@@ -7,8 +7,8 @@ from kmrun.report.view import Column, Paragraph, Row, View
 
 WIDTH = 100
 _GAP = "  "
-_SHORTEST, _CONTRACT = 8, 12
-"""Columns are cut no narrower: the kernel's and the case's, and the contract's."""
+_SHORT, _SHORTEST, _CONTRACT = 16, 8, 12
+"""Names are cut to the first while a column can go, never under the second; verdicts to the third."""
 _PARAGRAPHS = 20
 """More broken cases than this are counted, not told: nobody reads the fortieth."""
 
@@ -116,31 +116,42 @@ def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]
 def _fitted(
     columns: Sequence[Column], cells: list[list[str]], width: int
 ) -> tuple[list[Column], list[list[str]]]:
-    """Shorten the contract, then kernel and case, then do without the columns that count least."""
+    """Make the table fit: the contract in short, then by turns fewer columns and shorter names.
+
+    What tells cases apart goes last: a row that cannot be told from its neighbour says nothing.
+    """
     kept = list(columns)
-    names = [column.name for column in kept]
-    over = _total(kept, cells) - width
-    if over > 0 and "contract" in names:
-        at = names.index("contract")
-        room = max(_CONTRACT, max(len(row[at]) for row in cells) - over)
+    if _over(kept, cells, width) > 0 and kept[-1].name == "contract":
+        room = max(_CONTRACT, max(len(row[-1]) for row in cells) - _over(kept, cells, width))
         for row in cells:
-            row[at] = _cut(row[at], room, at_word=True)
-    over = _total(kept, cells) - width
-    if over > 0 and names[:2] == ["kernel", "case"]:
-        rooms = [max(len(row[at]) for row in cells) for at in (0, 1)]
-        while over > 0 and max(rooms) > _SHORTEST:
-            rooms[rooms.index(max(rooms))] -= 1
-            over -= 1
-        for row in cells:
-            row[:2] = [_cut(cell, room, at_word=False) for cell, room in zip(row, rooms, strict=False)]
-    for column in sorted((c for c in columns if c.expendable), key=lambda c: c.expendable):
-        if _total(kept, cells) <= width:
-            break
-        index = kept.index(column)
-        kept.pop(index)
-        for row in cells:
-            row.pop(index)
+            row[-1] = _cut(row[-1], room, at_word=True)
+    expendable = sorted((c for c in columns if c.expendable), key=lambda c: c.expendable)
+    for shortest in (None, _SHORT, _SHORTEST):
+        if shortest is not None:
+            _shorten_names(kept, cells, width, shortest)
+        while _over(kept, cells, width) > 0 and expendable and (shortest is not None or len(expendable) > 2):
+            index = kept.index(expendable.pop(0))
+            kept.pop(index)
+            for row in cells:
+                row.pop(index)
     return kept, cells
+
+
+def _shorten_names(columns: Sequence[Column], cells: list[list[str]], width: int, shortest: int) -> None:
+    """Cut the kernel's and the case's column, the wider one first."""
+    if [column.name for column in columns[:2]] != ["kernel", "case"]:
+        return
+    over = _over(columns, cells, width)
+    rooms = [max(len(row[at]) for row in cells) for at in (0, 1)]
+    while over > 0 and max(rooms) > shortest:
+        rooms[rooms.index(max(rooms))] -= 1
+        over -= 1
+    for row in cells:
+        row[:2] = [_cut(cell, room, at_word=False) for cell, room in zip(row[:2], rooms, strict=True)]
+
+
+def _over(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> int:
+    return _total(columns, cells) - width
 
 
 def _total(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> int:

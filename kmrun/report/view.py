@@ -91,7 +91,8 @@ class View:
 
 def view(result: Result) -> View:
     """Format a result."""
-    columns, rows = _table(result.cases)
+    # The speed of an implausible kernel is in the document; in a table it would look like a record.
+    columns, rows = _table([_speedless(case) if case.verdict == "error" else case for case in result.cases])
     return View(
         suite=result.suite.name,
         device=_device(result),
@@ -102,6 +103,20 @@ def view(result: Result) -> View:
         paragraphs=tuple(_paragraphs(result)),
         summary=_summary(result),
         complete=result.complete,
+    )
+
+
+def _speedless(case: CaseResult) -> CaseResult:
+    return replace(
+        case,
+        median_ms=None,
+        hot_median_ms=None,
+        gb_per_s=None,
+        tflop_per_s=None,
+        bound=None,
+        roof_fraction=None,
+        ceiling_fraction=None,
+        speedup=None,
     )
 
 

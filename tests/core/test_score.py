@@ -3,7 +3,7 @@ import math
 import pytest
 
 from kmrun.core.case import Argument, Output, Peak
-from kmrun.core.measurement import Bandwidth, Ceilings
+from kmrun.core.measurement import Bandwidth, Ceilings, Finding
 from kmrun.core.score import Roofs, score, written_bytes
 from support.cases import CEILINGS, CPU, GPU, make_case, make_found, make_rival
 
@@ -118,6 +118,19 @@ def test_never_timed_has_no_speed():
     scored = score(make_case(), make_found(samples_ns=(), rivals=()), CPU, CEILINGS, Roofs())
     assert (scored.time_s, scored.gb_per_s, scored.ceiling_fraction, scored.speedup) == (None,) * 4
     assert scored.intensity is not None
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"correct": False},
+        {"findings": (Finding("wrong_result", "differs", "kernel", "fail"),)},
+        {"findings": (Finding("time_disagrees", "two clocks", "kernel", "error"),)},
+    ],
+)
+def test_a_wrong_or_broken_kernel_is_given_no_speed(found):
+    scored = score(make_case(), make_found(**found), CPU, CEILINGS, Roofs())
+    assert (scored.time_s, scored.gb_per_s, scored.speedup, scored.ratios) == (None, None, None, {})
 
 
 def test_learned_bytes_count():

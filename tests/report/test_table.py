@@ -21,7 +21,9 @@ WRONG = Finding(
 
 def entry(kernel="add", ms=20.0, clauses=(), found=None, **axes):
     case_id = f"{kernel}[{','.join(f'{name}={value}' for name, value in axes.items())}]"
-    case = make_case(id=case_id, kernel=kernel, axes=axes, shown_axes=tuple(axes), clauses=clauses)
+    case = make_case(
+        id=case_id, kernel=kernel, axes=axes, shown_axes=tuple(axes), clauses=clauses, flops=10**9
+    )
     samples = tuple(ms * 1e6 * (1 + ((i * 7) % 41 - 20) * 1e-4) for i in range(41))
     return make_entry(case, make_found(**({"samples_ns": samples} | (found or {}))))
 
@@ -41,8 +43,8 @@ ceilings    20.0 GB/s read · 200 GFLOP/s fp32 · 100 GFLOP/s bf16 · 90.0 GFLOP
             measured now, 0.3 s
 
 kernel  case       time      ±  GB/s  GFLOP/s  bound  %ceil  vs ref  contract
-add     s=512   12.0 ms  0.1 %  16.7     1.40  mem     83 %   2.0 x  pass
-        s=4096   120 ms  0.1 %  1.67    0.140  mem      8 %   2.0 x  FAIL min_ceiling 0.5
+add     s=512   12.0 ms  0.1 %  16.7     83.3  mem     83 %   2.0 x  pass
+        s=4096   120 ms  0.1 %  1.67     8.33  mem      8 %   2.0 x  FAIL min_ceiling 0.5
 norm    n=8           -      -     -        -  -          -       -  WRONG
 
 3 cases in 12 s: 1 pass, 1 fail, 1 wrong                                                      exit 1

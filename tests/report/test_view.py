@@ -85,6 +85,16 @@ def test_the_contract_names_the_broken_clause_and_counts_the_others():
     assert cells(view(make_result(entry(s=1, clauses=clauses))), "contract") == ["FAIL max_ms 1 +1"]
 
 
+def test_an_implausible_speed_is_not_in_the_table():
+    fast = make_found(samples_ns=tuple(1e3 + i for i in range(20)))
+    case = make_entry(found=fast, device=GPU, roofs=Roofs(1e11, 1e13, 1e13, 1e13, "l4"))
+    assert case.median_ms is not None
+    shown = view(make_result(case, entry(s=2)))
+    assert cells(shown, "time") == ["-", "20.0 ms"]
+    assert cells(shown, "contract") == ["ERROR", "pass"]
+    assert "times the compute roof" in shown.paragraphs[0].sentences[0]
+
+
 def test_a_case_without_a_speed_has_dashes():
     wrong = entry(s=1, found={"findings": (WRONG,), "correct": False, "samples_ns": (), "rivals": ()})
     shown = view(make_result(wrong, entry(s=2)))
