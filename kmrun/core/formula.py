@@ -77,14 +77,19 @@ class Formula:
         return self._evaluate(scope)
 
     def check_names(self, known: Collection[str]) -> None:
-        """Make sure that every name is one of `known`, a dtype or a constant, also in branches not taken.
+        """Make sure that every name is one of `known`, also in branches not taken.
 
         Raises:
             FormulaError: K201, at the first unknown name.
         """
-        for name, offset in self.names.items():
-            if name not in known:
-                raise _unknown_name(name, offset, known)
+        for error in self.unknown_names(known):
+            raise error
+
+    def unknown_names(self, known: Collection[str]) -> list[FormulaError]:
+        """Return one error (K201) for each name that is not one of `known`, in text order."""
+        return [
+            _unknown_name(name, offset, known) for name, offset in self.names.items() if name not in known
+        ]
 
 
 def compile_formula(source: str | int | float | bool) -> Formula:

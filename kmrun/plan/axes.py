@@ -14,7 +14,7 @@ from kmrun.plan.report import BAD_RANGE, SAME_CASE, TOO_MANY_CASES, UNKNOWN_DEVI
 from kmrun.schema.suite import Kernel, Linear, Pow2
 
 MAX_POINTS = 100_000
-"""Points of one kernel; a suite of more is a mistake, or should be split."""
+"""Points of one suite; one of more is a mistake, or should be split."""
 
 DEVICE_KINDS = ("cpu", "gpu", "cuda", "rocm")
 
@@ -52,9 +52,12 @@ class Axes:
         self._unify_dtypes()
         self._good = report.error_count == errors
 
-    def points(self) -> list[Point]:
-        """Return all points: row by row, the last matrix axis fastest. Empty when the axes are wrong."""
-        if not self._good or not self._count_fits():
+    def points(self, limit: int = MAX_POINTS) -> list[Point]:
+        """Return all points: row by row, the last matrix axis fastest.
+
+        Empty when the axes are wrong, or make more than `limit` points (which is reported).
+        """
+        if not self._good or not self._count_fits(limit):
             return []
         return [point for row in self.rows for point in self._cross(row)]
 
@@ -84,18 +87,18 @@ class Axes:
                 axes[name] = self.matrix[name][index]
             yield Point(axes, row.device, row.index, picks)
 
-    def _count_fits(self) -> bool:
+    def _count_fits(self, limit: int) -> bool:
         total = 0
         for row in self.rows:
             product = 1
             for name, values in self.matrix.items():
                 product *= 1 if name in row.values else len(values)
             total += product
-        if total > MAX_POINTS:
+        if total > limit:
             self.report.error(
                 TOO_MANY_CASES,
                 (*self.path, "matrix" if self.matrix else "cases"),
-                f"this expands to {total} cases; at most {MAX_POINTS} are planned",
+                f"this expands to {total} cases; at most {MAX_POINTS} are planned in one suite",
                 "couple axes in 'cases' instead of crossing them",
                 on_key=True,
             )

@@ -13,7 +13,7 @@ from kmrun.core.formula import Formula, Value
 from kmrun.plan.axes import Axes, Point
 from kmrun.plan.definition import Definition, closure
 from kmrun.plan.ids import shown_value
-from kmrun.plan.report import Failure, Report
+from kmrun.plan.report import Failure, Report, place_in_kernel
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
@@ -62,9 +62,7 @@ class Blame:
                 _tell_formula(report, group.failure, formula, first, shown_axes, bool(good))
                 continue
             told.append((axis, failing))
-            notes = (
-                (f"in the formula: {formula.text}",) if formula is not None and formula.text != axis else ()
-            )
+            notes = (f"in {place_in_kernel(path)}: {formula.text}",) if formula is not None else ()
             shown, sentence = _shown(first.axes[axis]), group.failure.sentence
             if shown not in sentence:
                 sentence = f"'{axis}' is {shown} here: {sentence}"

@@ -8,7 +8,7 @@ from typing import TypeVar
 from kmrun.core.case import Case, Reference
 from kmrun.core.formula import Scope
 from kmrun.core.formula_error import UNKNOWN_NAME
-from kmrun.plan.axes import Point, may_meet
+from kmrun.plan.axes import MAX_POINTS, Point, may_meet
 from kmrun.plan.blame import Blame
 from kmrun.plan.definition import Definition, Work, closure
 from kmrun.plan.ids import case_id
@@ -37,9 +37,9 @@ class PlannedKernel:
     has_errors: bool
 
 
-def evaluate(prepared: PreparedKernel) -> PlannedKernel:
-    """Return the cases of a prepared kernel; mistakes go to its report."""
-    return _Evaluation(prepared).run()
+def evaluate(prepared: PreparedKernel, limit: int = MAX_POINTS) -> PlannedKernel:
+    """Return the cases of a prepared kernel, at most `limit`; mistakes go to its report."""
+    return _Evaluation(prepared).run(limit)
 
 
 class _Evaluation:
@@ -51,9 +51,9 @@ class _Evaluation:
         self.argument_names = prepared.names.arguments
         self.output_names = prepared.names.outputs
 
-    def run(self) -> PlannedKernel:
+    def run(self, limit: int) -> PlannedKernel:
         prepared = self.prepared
-        points = prepared.axes.points() if prepared.can_evaluate else []
+        points = prepared.axes.points(limit) if prepared.can_evaluate else []
         first, rest = self._stages()
         undefined = prepared.undefined
         cases: list[Case] = []

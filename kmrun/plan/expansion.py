@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kmrun.core.case import Case
 from kmrun.core.problem import Problem
 from kmrun.plan import settings
+from kmrun.plan.axes import MAX_POINTS
 from kmrun.plan.evaluation import Excluded, PlannedKernel, evaluate
 from kmrun.plan.kernel import PreparedKernel
 from kmrun.plan.report import SAME_KERNEL, Report
@@ -43,6 +44,7 @@ def expand(suite: Suite, folder: str, known_cards: Collection[str] | None = None
     default_tolerance = settings.tolerances(suite.defaults.tolerance, ("defaults", "tolerance"), report)
     cards = frozenset(known_cards) if known_cards is not None else None
     planned: list[PlannedKernel] = []
+    limit = MAX_POINTS
     first_of: dict[str, int] = {}
     for index, kernel in enumerate(suite.kernels):
         path = ("kernels", index)
@@ -50,7 +52,8 @@ def expand(suite: Suite, folder: str, known_cards: Collection[str] | None = None
             sentence = f"a second kernel named '{kernel.name}'"
             report.error(SAME_KERNEL, (*path, "name"), sentence, "results are known by it: rename one")
         prepared = PreparedKernel(kernel, path, suite.defaults, default_tolerance, folder, cards, report)
-        planned.append(evaluate(prepared))
+        planned.append(evaluate(prepared, limit))
+        limit -= len(planned[-1].cases) + len(planned[-1].excluded)
     cases = tuple(case for one in planned for case in one.cases)
     if suite.defaults.tolerance and not any(one.has_errors for one in planned):
         report_unused_tolerances(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kmrun.core.case import Path
 from kmrun.core.dtypes import ALIASES, DTYPES, canonical
 from kmrun.core.formula import Formula, FormulaError, Scope, Value, compile_formula
-from kmrun.core.formula_error import UNKNOWN_NAME, did_you_mean
+from kmrun.core.formula_error import did_you_mean
 from kmrun.plan.report import UNKNOWN_DTYPE, Failure, Report
 
 
@@ -80,20 +80,19 @@ class Expressions:
 
     def compile(self, path: Path, source: str | int | float | bool) -> Expression | None:
         """Return the formula at `path`, or None when it is wrong (which is then reported)."""
-        notes = (f"names here: {', '.join(self.shown)}",) if self.shown else ()
         try:
             formula = compile_formula(source)
-            self.used.update(formula.names)
-            formula.check_names(self.names)
         except FormulaError as error:
-            if error.code == UNKNOWN_NAME:
-                word = formula.text[error.offset : error.offset + error.length]
-                span = (error.offset, error.length)
-                self.report.unknown(
-                    word, error.code, path, error.sentence, error.hint, span=span, notes=notes
-                )
-            else:
-                self.report.formula(path, error)
+            self.report.formula(path, error)
+            return None
+        self.used.update(formula.names)
+        unknown = formula.unknown_names(self.names)
+        notes = (f"names here: {', '.join(self.shown)}",) if self.shown else ()
+        for slip in unknown:
+            word = formula.text[slip.offset : slip.offset + slip.length]
+            span = (slip.offset, slip.length)
+            self.report.unknown(word, slip.code, path, slip.sentence, slip.hint, span=span, notes=notes)
+        if unknown:
             return None
         for name in self.opaque.intersection(formula.names):
             self.report.error(

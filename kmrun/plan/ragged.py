@@ -10,11 +10,15 @@ from typing import assert_never
 from kmrun.core.case import Path
 from kmrun.core.formula import Scope
 from kmrun.plan.expression import Expression, Expressions, needs
-from kmrun.plan.report import BAD_OPTION
+from kmrun.plan.parts import compile_all
+from kmrun.plan.report import BAD_OPTION, Failure
 from kmrun.schema.suite import Ragged, RaggedFixed, RaggedList, RaggedUniform, RaggedZipf
 
 MAX_COUNT = 65_536
 """Sequences in one batch; more would make the plan itself slow."""
+
+MAX_TOTAL = 2_000_000
+"""Lengths of one axis over all points."""
 
 Lengths = tuple[int, ...]
 Draw = Callable[[Scope], Lengths]
@@ -24,45 +28,65 @@ def compile_ragged(
     name: str, spec: Ragged, path: Path, seed: int, expressions: Expressions
 ) -> tuple[frozenset[str], Draw] | None:
     """Return the names that a ragged axis needs and what draws its lengths; None when it is wrong."""
-    cache: dict[tuple[object, ...], Lengths] = {}
+    compiled = _compiled(name, spec, path, seed, expressions)
+    if compiled is None:
+        return None
+    wanted, draw = compiled
+    total = 0
 
-    def compiled(key: str, source: int | float | str) -> Expression | None:
-        return expressions.compile((*path, key), source)
+    def counted(scope: Scope) -> Lengths:
+        nonlocal total
+        lengths = draw(scope)
+        total += len(lengths)
+        if total > MAX_TOTAL:
+            raise Failure(BAD_OPTION, path, f"over all cases '{name}' has more than {MAX_TOTAL} lengths")
+        return lengths
 
+    return wanted, counted
+
+
+def _compiled(
+    name: str, spec: Ragged, path: Path, seed: int, expressions: Expressions
+) -> tuple[frozenset[str], Draw] | None:
     match spec:
         case RaggedList():
-            items = [expressions.compile((*path, "values", i), value) for i, value in enumerate(spec.values)]
-            if None in items:
+            listed = compile_all(spec.values, (*path, "values"), expressions)
+            if listed is None:
                 return None
-            listed = [item for item in items if item is not None]
-            return needs(*listed), lambda scope: tuple(_length(item, scope) for item in listed)
+            return needs(*listed), lambda scope: tuple([_length(item, scope) for item in listed])
         case RaggedFixed():
-            value, count = compiled("value", spec.value), compiled("count", spec.count)
+            value = expressions.compile((*path, "value"), spec.value)
+            count = expressions.compile((*path, "count"), spec.count)
             if value is None or count is None:
                 return None
             return needs(value, count), lambda scope: (_length(value, scope),) * _count(count, scope)
         case RaggedUniform() | RaggedZipf():
-            low, high, count = (
-                compiled("low", spec.low),
-                compiled("high", spec.high),
-                compiled("count", spec.count),
-            )
-            if low is None or high is None or count is None:
-                return None
-            exponent = spec.exponent if isinstance(spec, RaggedZipf) else None
-
-            def draw(scope: Scope) -> Lengths:
-                first, last, number = _length(low, scope), _length(high, scope), _count(count, scope)
-                if last < first:
-                    raise high.whole(BAD_OPTION, f"high is {last}, below low, which is {first}")
-                key = (first, last, number)
-                if key not in cache:
-                    rng = random.Random(f"{seed}:{name}:{first}:{last}:{number}:{exponent}")
-                    cache[key] = tuple(_draw_one(rng.random(), first, last, exponent) for _ in range(number))
-                return cache[key]
-
-            return needs(low, high, count), draw
+            return _compiled_range(name, spec, path, seed, expressions)
     assert_never(spec)
+
+
+def _compiled_range(
+    name: str, spec: RaggedUniform | RaggedZipf, path: Path, seed: int, expressions: Expressions
+) -> tuple[frozenset[str], Draw] | None:
+    low = expressions.compile((*path, "low"), spec.low)
+    high = expressions.compile((*path, "high"), spec.high)
+    count = expressions.compile((*path, "count"), spec.count)
+    if low is None or high is None or count is None:
+        return None
+    exponent = spec.exponent if isinstance(spec, RaggedZipf) else None
+    cache: dict[tuple[int, int, int], Lengths] = {}
+
+    def draw(scope: Scope) -> Lengths:
+        first, last, number = _length(low, scope), _length(high, scope), _count(count, scope)
+        if last < first:
+            raise high.whole(BAD_OPTION, f"high is {last}, below low, which is {first}")
+        key = (first, last, number)
+        if key not in cache:
+            rng = random.Random(f"{seed}:{name}:{first}:{last}:{number}:{exponent}")
+            cache[key] = tuple([_draw_one(rng.random(), first, last, exponent) for _ in range(number)])
+        return cache[key]
+
+    return needs(low, high, count), draw
 
 
 def _draw_one(u: float, low: int, high: int, exponent: float | None) -> int:

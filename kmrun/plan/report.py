@@ -108,7 +108,7 @@ class Report:
         for found in self._unknown.values():
             first, *others = found
             if others:
-                places = ", ".join(dict.fromkeys(_shown(problem.path) for problem in others))
+                places = ", ".join(dict.fromkeys(place_in_kernel(problem.path) for problem in others))
                 first = dataclasses.replace(first, notes=(*first.notes, f"also in {places}"))
             self._add(first)
         self._unknown.clear()
@@ -125,6 +125,6 @@ class Report:
             self._problems.append(problem)
 
 
-def _shown(path: Path) -> str:
+def place_in_kernel(path: Path) -> str:
     """Return a place inside a kernel as people say it: `args.x.shape`."""
     return ".".join(part for part in path[2:] if isinstance(part, str))

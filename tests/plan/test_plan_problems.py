@@ -40,7 +40,7 @@ def test_an_unknown_word_tells_its_other_places() -> None:
 
 def test_a_value_that_one_formula_cannot_take_is_told_with_the_formula() -> None:
     problem = only_problem(plan_with(flops="2 * b * s / (s - 512)"))
-    assert problem.notes == ("in the formula: 2 * b * s / (s - 512)",)
+    assert problem.notes == ("in flops: 2 * b * s / (s - 512)",)
 
 
 def test_several_guilty_axes_leave_the_formula_with_the_first_point() -> None:
@@ -61,6 +61,22 @@ def test_all_mistakes_of_a_file_in_one_run() -> None:
 def test_a_kernel_with_errors_leaves_the_others_planned() -> None:
     expansion = plan(KERNEL.replace("[b, s]", "[b, t]"), KERNEL.replace("name: k", "name: j"))
     assert {case.kernel for case in expansion.cases} == {"j"}
+
+
+def test_two_unknown_names_in_one_formula_are_two_mistakes() -> None:
+    expansion = plan_with(flops="2 * bb * ss")
+    assert [(problem.message, problem.offset) for problem in expansion.problems] == [
+        ("unknown name 'bb' in formula", 4),
+        ("unknown name 'ss' in formula", 9),
+    ]
+
+
+def test_a_suite_has_one_budget_of_cases() -> None:
+    many = KERNEL.replace("dtype: [fp32, bf16]", "dtype: [fp32], p: {linear: [1, 30000, 1]}").replace(
+        "2 * b", "p * b"
+    )
+    problem = only_problem(plan(many, many.replace("name: k", "name: j")))
+    assert (problem.code, problem.path) == ("K406", ("kernels", 1, "matrix"))
 
 
 def test_two_kernels_of_one_name() -> None:
