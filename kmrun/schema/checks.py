@@ -1,8 +1,9 @@
 """How outputs are compared: one model a metric, told apart by that tag."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
 from kmrun.schema.base import Document, IfThen, NotNegative, Opt, Positive, Target, Text, by_key
 
@@ -78,6 +79,14 @@ class NoCheck(Document):
     reason: Opt[Text] = None
 
 
+def _has_dtypes(value: Any) -> Any:
+    if isinstance(value, dict) and not value.keys().isdisjoint(("rtol", "atol")):
+        raise PydanticCustomError(
+            "tolerance_without_dtype", "a tolerance is for outputs of one dtype: name it"
+        )
+    return value
+
+
 Check = Annotated[
     Annotated[AutoCheck, Tag("@auto")]
     | Annotated[AllcloseCheck, Tag("@allclose")]
@@ -99,3 +108,7 @@ class Tolerance(Document):
 
     rtol: NotNegative = 0.0
     atol: NotNegative = 0.0
+
+
+Tolerances = Annotated[dict[Text, Tolerance], BeforeValidator(_has_dtypes)]
+"""Output dtype to tolerance."""

@@ -28,7 +28,7 @@ from kmrun.schema.base import (
     by_presence,
     mapping_or_other,
 )
-from kmrun.schema.checks import Check, Tolerance
+from kmrun.schema.checks import Check, Tolerances
 from kmrun.schema.contract import Clause
 
 FORMAT = 1
@@ -202,14 +202,17 @@ Units = Annotated[
 
 
 def _peak_tag(value: Any) -> str:
-    has_figure = isinstance(value, FigurePeak) or (isinstance(value, dict) and "tflops" in value)
+    has_figure = isinstance(value, FigurePeak) or (
+        isinstance(value, dict) and "tflops" in value and "units" not in value
+    )
     return "@tflops" if has_figure else "@units"
 
 
 class _IfFigure:
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Json:
         figure, units = handler(schema)["oneOf"]
-        return {"if": {"required": ["tflops"]}, "then": figure, "else": units}
+        only_figure = {"required": ["tflops"], "not": {"required": ["units"]}}
+        return {"if": only_figure, "then": figure, "else": units}
 
 
 Peak = Annotated[
@@ -248,7 +251,7 @@ class Defaults(Document):
 
     seed: Opt[Seed] = None
     timing: Opt[TimingSpec] = None
-    tolerance: dict[Text, Tolerance] = Field(default_factory=dict)
+    tolerance: Tolerances = Field(default_factory=dict)
     timeout_s: Opt[TimeoutSpec] = None
     unlisted_device: Opt[Literal["report", "fail"]] = None
 
@@ -296,7 +299,7 @@ class Kernel(Document):
     flops: Opt[Formula] = None
     bytes: Opt[Formula] = None
     peak: Opt[Peak] = None
-    tolerance: dict[Text, Tolerance] = Field(default_factory=dict)
+    tolerance: Tolerances = Field(default_factory=dict)
     check: Opt[Check] = None
     contract: Many[Clause] = ()
     unlisted_device: Opt[Literal["report", "fail"]] = None

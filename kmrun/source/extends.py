@@ -15,6 +15,7 @@ from kmrun.source import yaml_loader
 from kmrun.source.diagnostics import Diagnostic, InvalidSuite
 from kmrun.source.document import Document, Node
 from kmrun.source.suggest import listed, meant
+from kmrun.source.yaml_ledger import LIMITS
 
 FORM, FILE, KERNEL, CYCLE = "K320", "K321", "K322", "K323"
 _TARGET_KEYS = ("target", "setup")
@@ -105,7 +106,7 @@ class _Resolver:
         children.update({key: entry for key, entry in own.items() if key != "extends"})
         self.budget -= base.size
         if self.budget < 0:
-            raise _Fault("K107", f"more than {yaml_loader.LIMITS.nodes:,} values once `extends` is expanded")
+            raise _Fault("K107", f"more than {LIMITS.nodes:,} values once `extends` is expanded")
         merged = Node(kernel.source, kernel.span, _plain(children), flow=kernel.flow)
         merged.children = children
         merged.size = base.size + kernel.size
@@ -128,7 +129,7 @@ def resolve(document: Document, path: FilePath) -> tuple[Document, list[Problem]
         return document, [], [], set()
     resolved = path.resolve()
     folder = FilePath(document.source.name).parent
-    budget = yaml_loader.LIMITS.nodes - document.root.size
+    budget = LIMITS.nodes - document.root.size
     resolver = _Resolver(resolved, folder, {resolved: document}, budget)
     found: list[Problem] = []
     lost: set[int] = set()

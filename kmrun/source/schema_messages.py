@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from kmrun.core.case import Path
 from kmrun.core.problem import Problem
 from kmrun.schema.contract import CLAUSE_KINDS
+from kmrun.schema.suite import Kernel, Suite
 from kmrun.source import model_shape
 from kmrun.source.suggest import listed, meant
 
@@ -66,9 +67,24 @@ def _extra(item: SchemaError, expected: model_shape.Expected) -> Problem:
         return Problem(CLAUSE, item.path, message, "one promise an entry: write two", on_key=True)
     keys = expected.keys
     near = meant(name, [key for key in keys if not isinstance(item.parent, dict) or key not in item.parent])
-    hint = f"did you mean '{near}'?" if near else ""
+    hint = f"did you mean '{near}'?" if near else _elsewhere(name, expected.model)
     note = (f"keys here: {listed(keys, 40)}",) if keys else ()
     return Problem(UNKNOWN_KEY, item.path, unknown(item), hint, note, on_key=True)
+
+
+def _elsewhere(name: str, model: type[BaseModel] | None) -> str:
+    """Return where a key is known that is not known here."""
+    if name.startswith("x_"):
+        return f"keys of your own start with 'x-': x-{name[2:]}"
+    if model is Kernel and name in CLAUSE_KINDS:
+        return f"it belongs under 'contract': - {{{name}: ...}}"
+    if model is Suite and name in Kernel.model_fields:
+        return "it belongs in a kernel: indent it"
+    for key in model.model_fields if model is not None else ():
+        inner = model_shape.at(model, [key]).model if model is not None else None
+        if inner is not None and name in inner.model_fields:
+            return f"it belongs under '{key}'"
+    return ""
 
 
 def _missing(item: SchemaError) -> Problem:
@@ -155,6 +171,7 @@ _OWN = {
     "like_and_shape": (TENSOR, ""),
     "shape_missing": (TENSOR, "shape: [m, n], dtype: bf16"),
     "dtype_missing": (TENSOR, "dtype: bf16"),
+    "tolerance_without_dtype": (WRONG_TYPE, "write {bf16: {rtol: 1e-2, atol: 1e-3}}"),
 }
 
 
@@ -256,6 +273,10 @@ def _type_hint(item: SchemaError) -> str:
             if item.path and item.path[-1] in ("kernels", "cases", "contract")
             else ""
         )
+    if item.type in ("dict_type", "model_type") and isinstance(value, str):
+        name, colon, rest = value.partition(":")
+        if colon and rest and name.isidentifier() and not rest.startswith(" "):
+            return _key_hint(item) or f"a space after the ':': {name}: {rest}"
     if item.type == "dict_type" and isinstance(value, list):
         return "write names: {x: ..., y: ...}, without '- '"
     return _key_hint(item)

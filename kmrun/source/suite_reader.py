@@ -116,7 +116,12 @@ def _wrong_kind(value: Any) -> Problem | None:
         message = "no suite: the key 'kmrun' is missing"
         return Problem("K302", (), message, "a suite starts with the version of its format: kmrun: 1")
     version = value["kmrun"]
-    if isinstance(version, int) and not isinstance(version, bool) and version != FORMAT:
+    if version is None:
+        return None
+    if type(version) is not int:
+        message = f"the version of the format is a whole number, found {described(version)}"
+        return Problem(VERSION, ("kmrun",), message, f"write kmrun: {FORMAT}")
+    if version != FORMAT:
         newer = "it needs a newer kmrun" if version > FORMAT else f"write kmrun: {FORMAT}"
         return Problem(VERSION, ("kmrun",), f"this kmrun reads suite format {FORMAT}, not {version}", newer)
     return None

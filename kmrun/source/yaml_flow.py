@@ -53,10 +53,15 @@ def join_entries(entries: list[tuple[Node, Node]], report: Report) -> list[tuple
 
 def _continues(balance: int, key: Node, value: Node) -> bool:
     """Say whether an entry is the rest of the text before it, in which `balance` parentheses are open."""
-    has_no_value = value.value is None and value.children is None and value.span.line == value.span.end_line
-    if not has_no_value or value.span.col != value.span.end_col:
+    if not has_no_value(key, value):
         return False
-    return balance > 0 or not _WORD.fullmatch(str(key.value))
+    return balance > 0 or not (_WORD.fullmatch(str(key.value)) or ":" in str(key.value))
+
+
+def has_no_value(key: Node, value: Node) -> bool:
+    """Say whether a key stands alone, without its colon and value."""
+    place = value.span
+    return value.value is None and value.children is None and not key.style and place[:2] == place[2:]
 
 
 def _is_plain(node: Node) -> bool:

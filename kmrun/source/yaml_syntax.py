@@ -32,6 +32,9 @@ def explain(error: yaml.MarkedYAMLError, source: Source) -> Diagnostic:
         return _diagnostic(source, place, 1, message, "close it on the same line" if place == opened else "")
     if "flow" in context and ("did not find expected" in problem):
         return _unclosed(source, opened, at)
+    if "scanning an alias" in context or "scanning an anchor" in context:
+        line = source.line(opened[0])
+        return _quote_it(source, opened, line, f"a plain value cannot start with '{line[opened[1] - 1]}'")
     if "could not find expected ':'" in problem:
         return _missing_colon(source, opened)
     if "mapping values are not allowed" in problem:
@@ -80,8 +83,15 @@ def _bad_start(source: Source, at: tuple[int, int], line: str) -> Diagnostic:
     char = line[at[1] - 1 : at[1]]
     if char == "\t":
         return _diagnostic(source, at, 1, "a tab in the indentation", "indent with spaces", "K106")
-    rest = line[at[1] - 1 :].strip()
-    return _diagnostic(source, at, 1, f"a plain value cannot start with '{char}'", f"quote it: '{rest}'")
+    return _quote_it(source, at, line, f"a plain value cannot start with '{char}'")
+
+
+def _quote_it(source: Source, at: tuple[int, int], line: str, message: str) -> Diagnostic:
+    found = re.match(r"[^,\]}#]*", line[at[1] - 1 :])
+    text = found[0].strip() if found else ""
+    return _diagnostic(
+        source, at, 1, message, f"quote it: '{text}'" if "'" not in text else f'quote it: "{text}"'
+    )
 
 
 def _unclosed(source: Source, opened: tuple[int, int], at: tuple[int, int]) -> Diagnostic:
@@ -104,6 +114,8 @@ def _missing_colon(source: Source, at: tuple[int, int]) -> Diagnostic:
     col = max(at[1], start)
     word = line[col - 1 :].strip()
     key = re.match(r"[\w-]+", word)
+    if word.startswith(("{", "[")):
+        return _diagnostic(source, (at[0], col), 1, "a list item without its '-'", f"write '- {word}'")
     hint = f"write '{key[0]}: ...'" if key else "write 'key: value'"
     return _diagnostic(source, (at[0], col), len(key[0]) if key else 1, "a key without its ':'", hint)
 
@@ -144,13 +156,13 @@ def _indentation(source: Source, at: tuple[int, int], opened: tuple[int, int]) -
     if line[start - 1 : start + 1] == "- ":
         message, hint = (
             "a list item where a key was expected",
-            f"line {opened[0]} starts a mapping: indent alike",
+            "indent it like the other items of its list",
         )
     else:
         message, hint = (
             "this line is not aligned with the lines that it belongs to",
             "indent it like its neighbours",
         )
-    if start < opened[1]:
+    if start < opened[1] and line[start - 1 : start + 1] != "- ":
         hint = f"the block of line {opened[0]} starts at column {opened[1]}"
     return _diagnostic(source, (at[0], start), length, message, hint, "K105")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kmrun.source.diagnostics import InvalidSuite
 from kmrun.source.document import Document, Span
-from kmrun.source.yaml_loader import Limits, load_bytes, load_file
+from kmrun.source.yaml_ledger import Limits
+from kmrun.source.yaml_loader import load_bytes, load_file
 
 
 def read(text: str) -> Document:
