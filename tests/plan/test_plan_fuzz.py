@@ -18,7 +18,7 @@ from support.planning import CARDS, KERNEL
 DOCUMENTS = [load_file(path).document.value for path in sorted(folder("suites").glob("*.yaml"))]
 KERNELS = [kernel for document in DOCUMENTS for kernel in document["kernels"]] + [yaml.safe_load(KERNEL)]
 
-TEXTS = "b s n dtype bf16 x q o auto 1/0 s//2 min sum(lens) 10**30 numel(x) nbytes(q)*2 'bf16' backward cpu gpu -5"
+TEXTS = "b s n dtype bf16 x q o auto 1/0 s//2 min sum(lens) 10**30 numel(x) nbytes(q)*2 'bf16' cpu gpu -5"
 VALUES = st.sampled_from(
     [
         *TEXTS.split(),
