@@ -1,0 +1,108 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from kmrun.store.results import render
+from support.cases import make_case
+from support.results import make_entry, make_result
+
+
+def document(kmrun, *words: object) -> dict:
+    ran = kmrun("roofline", *words, "--json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def test_the_picture_of_a_card(kmrun) -> None:
+    ran = kmrun("roofline", "--gpu", "4090", "--ai", "0.33", "--ai", "200")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[:4] == [
+        "rtx-4090: GeForce RTX 4090",
+        "  peak bandwidth   1008 GB/s",
+        "  peak compute     82.6 TFLOP/s (fp32)",
+        "  ridge point      81.9 flop/byte",
+    ]
+    assert lines[-2:] == [
+        "A: kernel at 0.33 flop/byte is memory-bound: 333 GFLOP/s attainable",
+        "B: kernel at 200 flop/byte is compute-bound: 82.6 TFLOP/s attainable",
+    ]
+    assert max(map(len, lines)) <= 100
+    drawn = [line for line in lines if "|" in line]
+    assert len(drawn) == 15
+    assert sum(line.count("A") + line.count("B") for line in (row.split("|")[1] for row in drawn)) == 2
+
+
+def test_tensor_moves_the_ridge(kmrun) -> None:
+    assert document(kmrun, "--gpu", "t4")["ridge_flop_per_byte"] == pytest.approx(25.4, rel=0.01)
+    tensor = document(kmrun, "--gpu", "t4", "--tensor")
+    assert tensor["ridge_flop_per_byte"] == pytest.approx(203.5, rel=0.01)
+    assert tensor["peak"] == "fp16 tensor"
+
+
+def test_any_card_by_two_numbers(kmrun) -> None:
+    found = document(kmrun, "--peak-bw", "900", "--peak-tflops", "15", "--ai", "1")
+    assert found["ridge_flop_per_byte"] == pytest.approx(16.667, rel=1e-3)
+    assert found["kernels"][0]["attainable_tflop_per_s"] == pytest.approx(0.9)
+
+
+def test_a_number_stands_over_the_card_s(kmrun) -> None:
+    found = document(kmrun, "--gpu", "m3-ultra", "--peak-tflops", "50")
+    assert (found["mem_gb_per_s"], found["peak_tflops"]) == (819, 50)
+
+
+def test_a_result_s_kernels_stand_where_they_landed(kmrun, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    case = make_case(flops=10**9, bytes=10**8)
+    path.write_text(render([make_result(make_entry(case))]), encoding="utf-8")
+    found = document(kmrun, "--result", path, "--gpu", "h100-sxm")
+    measured = [item for item in found["kernels"] if item["measured_tflop_per_s"]]
+    assert measured
+    for item in measured:
+        reach = item["attainable_tflop_per_s"]
+        assert item["roof_fraction"] == pytest.approx(item["measured_tflop_per_s"] / reach)
+    assert "measured" in kmrun("roofline", "--result", path, "--gpu", "h100-sxm").out
+
+
+def test_a_cpu_s_result_is_drawn_under_its_own_ceilings(kmrun, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(render([make_result(make_entry(make_case(flops=10**9)))]), encoding="utf-8")
+    found = document(kmrun, "--result", path)
+    assert found["name"] == "measured"
+    assert found["peak"].endswith("matmul")
+
+
+def test_the_svg_escapes_what_it_is_given(kmrun, tmp_path: Path) -> None:
+    from xml.etree import ElementTree
+
+    from kmrun.report.svg import roofline_svg
+    from kmrun.report.terminal_plot import Curve, Mark
+
+    path = tmp_path / "x.svg"
+    assert kmrun("roofline", "--gpu", "4090", "--ai", "1", "--svg", path).code == 0
+    ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    hostile = roofline_svg([Curve("<script>&", 1e12, 1e13)], [Mark('"]]><b>', 1.0)], "</title>")
+    texts = [item.text for item in ElementTree.fromstring(hostile).iter() if item.text]
+    assert any("<script>&" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--gpu", "h100"], "error: 'h100' names 3 cards"),
+        (["--gpu", "4090", "--device", "0"], "error: --gpu and --device each name a card"),
+        (["--gpu", "4090", "--ai", "0"], "error: --ai must be a positive number"),
+        (["--peak-bw", "-3", "--peak-tflops", "1"], "error: --peak-bw must be a positive number of GB/s"),
+        (
+            ["--gpu", "4090", "--peak", "bf16", "--peak-tflops", "1"],
+            "error: --peak-tflops is the compute roof itself",
+        ),
+        (["--gpu", "m3-ultra", "--peak", "bf16"], "error: no bf16 tensor peak is known of m3-ultra"),
+        (["--gpu", "4090", "--result", "nowhere.json"], "error: nowhere.json"),
+    ],
+)
+def test_a_wrong_option_is_an_error(kmrun, words: list[str], said: str) -> None:
+    ran = kmrun("roofline", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(said)
