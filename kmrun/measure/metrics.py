@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -39,21 +39,24 @@ FEW = 64
 """With fewer elements than this, the one error of the reference says little about its usual one."""
 FEW_EPS = 64.0
 FEW_CAP = 2.0**-10
+TINY = 1e-300
+"""Stands for 0 under a division."""
 FLOOR = 1e-2
 """A block far below the output's general level is held against this share of that level."""
 
 
 @dataclass(slots=True)
 class _Sums:
-    """Running sums over an output: squares per block, and the worst element of each block."""
+    """What is known of each block: norms of reference, error and the reference's own error, worst element."""
 
-    want: list[torch.Tensor]
-    error: list[torch.Tensor]
-    own: list[torch.Tensor]
-    sizes: list[torch.Tensor]
-    worst: list[torch.Tensor]
-    largest: list[torch.Tensor]
+    want: list[torch.Tensor] = field(default_factory=list)
+    error: list[torch.Tensor] = field(default_factory=list)
+    own: list[torch.Tensor] = field(default_factory=list)
+    sizes: list[torch.Tensor] = field(default_factory=list)
+    worst: list[torch.Tensor] = field(default_factory=list)
+    largest: list[torch.Tensor] = field(default_factory=list)
     own_worst: float = 0.0
+    bad: int | None = None
 
 
 def auto(pair: Pair, eps: float) -> Verdict:
@@ -65,12 +68,12 @@ def auto(pair: Pair, eps: float) -> Verdict:
     of itself and its block's root mean square. Rounding errors grow with norms, not with single elements:
     that is why a result near 0 among large ones is no fault.
     """
-    if (refusal := not_finite(pair)) is not None:
-        return refusal
     sums = _block_sums(pair)
-    want2, error2, own2 = torch.cat(sums.want), torch.cat(sums.error), torch.cat(sums.own)
+    if sums.bad is not None:
+        return Verdict(False, math.inf, None, sums.bad)
+    wants, errors, owns = torch.cat(sums.want), torch.cat(sums.error), torch.cat(sums.own)
     sizes, count = torch.cat(sums.sizes), pair.count
-    want, error, own = (math.sqrt(float(squares.sum())) for squares in (want2, error2, own2))
+    want, error, own = (float(torch.linalg.vector_norm(norms)) for norms in (wants, errors, owns))
     known = pair.same is not None
     share = own / want if want > 0 else 0.0
 
@@ -80,10 +83,10 @@ def auto(pair: Pair, eps: float) -> Verdict:
     whole_allowed = max(WHOLE_TIMES * own, whole_eps * want)
 
     floor = FLOOR * want / math.sqrt(max(1, count))
-    block_want = torch.maximum(want2.sqrt(), floor * sizes.sqrt())
+    block_want = torch.maximum(wants, floor * sizes.sqrt())
     block_share = max(BLOCK_TIMES * share, min(BLOCK_EPS * eps, BLOCK_CAP) * (1.0 if known else 4.0))
-    block_allowed = torch.maximum(BLOCK_TIMES * own2.sqrt(), block_share * block_want)
-    block_excess = error2.sqrt() - block_allowed
+    block_allowed = torch.maximum(BLOCK_TIMES * owns, block_share * block_want)
+    block_excess = errors - block_allowed
 
     worst = torch.cat(sums.worst)
     if floor > 0:
@@ -98,11 +101,11 @@ def auto(pair: Pair, eps: float) -> Verdict:
     if error > whole_allowed:
         return Verdict(False, error / scale, whole_allowed / scale, place)
     if count >= FEW and bool((block_excess > 0).any()):
-        guilty = int((error2.sqrt() / block_allowed.clamp_min(1e-300)).argmax())
+        guilty = int((errors / block_allowed.clamp_min(TINY)).argmax())
         level = float(block_want[guilty]) or 1.0
         return Verdict(
             False,
-            float(error2[guilty].sqrt()) / level,
+            float(errors[guilty]) / level,
             float(block_allowed[guilty]) / level,
             _worst_in_block(pair, guilty, len(worst)),
             "block",
@@ -113,45 +116,47 @@ def auto(pair: Pair, eps: float) -> Verdict:
 
 
 def _block_sums(pair: Pair) -> _Sums:
-    sums = _Sums([], [], [], [], [], [])
+    sums = _Sums()
     for slab in pair.slabs():
-        error = (slab.got - slab.want).abs()
-        own = torch.zeros_like(error) if slab.same is None else (slab.same - slab.want).abs()
+        if slab.bad is not None:
+            sums.bad = slab.start + slab.bad
+            return sums
+        error = (slab.got - slab.want).abs_()
+        own = None if slab.same is None else (slab.same - slab.want).abs_()
         full = error.numel() // BLOCK * BLOCK
         # A short rest joins the last whole block: a block of 3 elements has no norm to speak of.
-        pieces = (
-            [(0, full, BLOCK)]
-            if full == error.numel()
-            else [(0, full - BLOCK, BLOCK), (full - BLOCK, None, 0)]
-        )
-        if full < BLOCK:
-            pieces = [(0, None, 0)]
-        for start, stop, width in pieces:
-            if stop is not None and stop <= start:
-                continue
-            wants, errors, owns = (
-                tensor[start:stop].view(-1, width or tensor[start:stop].numel())
-                for tensor in (slab.want, error, own)
-            )
-            want2 = wants.square().sum(1)
-            level = torch.maximum(wants.abs(), (want2 / wants.shape[1]).sqrt()[:, None])
-            sums.want.append(want2)
-            sums.error.append(errors.square().sum(1))
-            sums.own.append(owns.square().sum(1))
-            sums.sizes.append(torch.full_like(want2, wants.shape[1]))
-            sums.worst.append(_ratio(errors, level).amax(1))
-            sums.largest.append(errors.amax(1))
-            sums.own_worst = max(sums.own_worst, _largest_finite(_ratio(owns, level)))
+        whole = full if full == error.numel() else max(0, full - BLOCK)
+        for start, stop, width in ((0, whole, BLOCK), (whole, error.numel(), error.numel() - whole)):
+            if stop > start:
+                cut = [
+                    None if tensor is None else tensor[start:stop].view(-1, width)
+                    for tensor in (slab.want, error, own)
+                ]
+                _add_blocks(sums, *cut)
     return sums
 
 
-def _ratio(error: torch.Tensor, level: torch.Tensor) -> torch.Tensor:
-    """Return error / level, 0 where there is no error at all, also at level 0."""
-    return torch.where(error == 0, 0.0, error / level)
-
-
-def _largest_finite(values: torch.Tensor) -> float:
-    return float(values.where(values.isfinite(), 0.0).amax())
+def _add_blocks(
+    sums: _Sums, want: torch.Tensor | None, error: torch.Tensor | None, own: torch.Tensor | None
+) -> None:
+    """Add blocks, one a row of [blocks, width]; `error` and `own` are magnitudes."""
+    assert want is not None
+    assert error is not None
+    width = want.shape[1]
+    norms = torch.linalg.vector_norm(want, dim=1)
+    # Level 0 becomes TINY: no error over it is 0, any error is beyond all bounds.
+    level = torch.maximum(want.abs(), norms[:, None] * width**-0.5).clamp_min_(TINY)
+    sums.want.append(norms)
+    sums.sizes.append(torch.full_like(norms, width))
+    sums.error.append(torch.linalg.vector_norm(error, dim=1))
+    sums.worst.append((error / level).amax(1))
+    sums.largest.append(error.amax(1))
+    if own is None:
+        sums.own.append(torch.zeros_like(norms))
+    else:
+        sums.own.append(torch.linalg.vector_norm(own, dim=1))
+        ratios = own.div_(level)
+        sums.own_worst = max(sums.own_worst, float(ratios.where(ratios < 1 / TINY**0.5, 0.0).amax()))
 
 
 def _worst_in_block(pair: Pair, block: int, blocks: int) -> int:

@@ -19,20 +19,20 @@ def sdpa_eager(q, k, v, is_causal=False):
 
 
 def sdpa_math(q, k, v, is_causal=False):
-    """The same formula one head at a time, so that the scores of a long sequence fit in fp64: the reference."""
-    heads = [sdpa_eager(*one_head, is_causal) for one_head in zip(q.unbind(1), k.unbind(1), v.unbind(1), strict=True)]
-    return torch.stack(heads, dim=1)
+    """The same formula one head at a time, so that long sequences fit in fp64: the reference."""
+    by_head = zip(q.unbind(1), k.unbind(1), v.unbind(1), strict=True)
+    return torch.stack([sdpa_eager(*one, is_causal) for one in by_head], dim=1)
 
 
 def gqa_math(q, k, v, **_):
-    """Grouped-query attention: query head i reads the KV head i // group. The reference, one head at a time."""
+    """Grouped-query attention, one head at a time, head i on the KV head i // group: the reference."""
     group = q.shape[1] // k.shape[1]
     heads = [sdpa_eager(q[:, head], k[:, head // group], v[:, head // group]) for head in range(q.shape[1])]
     return torch.stack(heads, dim=1)
 
 
 def gqa_repeat(q, k, v, **_):
-    """Grouped-query attention by copying each KV head to all the query heads that share it: the naive version."""
+    """Grouped-query attention with each KV head copied to the query heads that share it: the naive way."""
     group = q.shape[1] // k.shape[1]
     return sdpa_eager(q, k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1))
 
@@ -40,8 +40,8 @@ def gqa_repeat(q, k, v, **_):
 def decode_grouped(q, k, v):
     """One new token against a KV cache, the cache read once: the kernel of `decode`.
 
-    The query heads that share a KV head become the rows of one small matrix, so that each key and value serves all
-    of them in one pass. q: [batch, query heads, 1, d]; k, v: [batch, KV heads, length, d].
+    The query heads that share a KV head become the rows of one small matrix: each key and value serves all of
+    them in one pass. q: [batch, query heads, 1, d]; k, v: [batch, KV heads, length, d].
     """
     batch, heads, one, d = q.shape
     shared = k.shape[1]

@@ -1,7 +1,7 @@
 """Elementwise kernels of our own, and naive versions to measure against.
 
-They do almost no arithmetic: time is the number of passes over memory. Each temporary tensor costs a pass to write
-it and another one to read it.
+They do almost no arithmetic: time is the number of passes over memory. Each temporary tensor costs a pass to
+write it and another one to read it.
 """
 
 import torch
@@ -22,7 +22,7 @@ def adam_in_place(p, g, m, v):
 
 
 def adam_formula(p, g, m, v):
-    """The same step as it stands in the paper. As a reference and a rival of an in-place kernel it is in place too."""
+    """The same step as it stands in the paper; in place as well, because it stands in for such a kernel."""
     new_m = BETA1 * m + (1 - BETA1) * g
     new_v = BETA2 * v + (1 - BETA2) * g * g
     new_p = p - LR * new_m / (torch.sqrt(new_v) + EPS)

@@ -1,9 +1,9 @@
 """Softmax, layer norm and RMS norm of our own, and naive versions to measure them against.
 
-All three are bound by memory: what counts is how often a row travels between memory and the arithmetic units. The
-kernels here take a few rows at a time on a CPU, so that intermediate results stay in its cache; on a GPU each is
-one fused Triton kernel (triton_rows.py). Statistics are computed in fp32 whatever the dtype of the data. The naive
-versions are loops over rows, as one writes them first.
+All three are bound by memory: what counts is how often a row travels between memory and the arithmetic units.
+The kernels here take a few rows at a time on a CPU, so that intermediate results stay in its cache; on a GPU
+each is one fused Triton kernel (triton_rows.py). Statistics are computed in fp32, whatever the dtype of x is.
+naive versions are loops over rows, as one writes them first.
 """
 
 import torch

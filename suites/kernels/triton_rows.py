@@ -19,9 +19,9 @@ import triton.language as tl
 def _add(x_ptr, y_ptr, out_ptr, count, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < count
-    x = tl.load(x_ptr + offsets, mask=inside)
-    y = tl.load(y_ptr + offsets, mask=inside)
-    tl.store(out_ptr + offsets, x + y, mask=inside)
+    x = tl.load(x_ptr + offsets, mask=inside).to(tl.float32)
+    y = tl.load(y_ptr + offsets, mask=inside).to(tl.float32)
+    tl.store(out_ptr + offsets, (x + y).to(out_ptr.dtype.element_ty), mask=inside)
 
 
 def add(x, y):
@@ -65,7 +65,9 @@ def _rms_norm(x_ptr, weight_ptr, out_ptr, columns, eps, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=0.0).to(tl.float32)
     scale = 1.0 / tl.sqrt(tl.sum(x * x, 0) / columns + eps)
     weight = tl.load(weight_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
-    tl.store(out_ptr + row * columns + offsets, (x * scale * weight).to(out_ptr.dtype.element_ty), mask=inside)
+    tl.store(
+        out_ptr + row * columns + offsets, (x * scale * weight).to(out_ptr.dtype.element_ty), mask=inside
+    )
 
 
 def _launch(x):
