@@ -116,6 +116,9 @@ def _tag(item: SchemaError, expected: model_shape.Expected) -> Problem:
         return Problem(WRONG_TYPE, item.path, message, example)
     if what is not None and what in item.value:
         found = item.value[what]
+        if found is None:
+            hint = f"one of {listed(expected.tags, 40)}"
+            return Problem(NO_VALUE, (*item.path, what), f"'{what}' has no value", hint, on_key=True)
         if not isinstance(found, str):
             message = f"'{what}' takes a word, found {described(found)}"
             return Problem(UNKNOWN_CHOICE, (*item.path, what), message, f"one of {listed(expected.tags, 40)}")

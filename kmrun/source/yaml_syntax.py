@@ -114,10 +114,16 @@ def _missing_colon(source: Source, at: tuple[int, int]) -> Diagnostic:
     col = max(at[1], start)
     word = line[col - 1 :].strip()
     key = re.match(r"[\w-]+", word)
-    if word.startswith(("{", "[")):
+    if word.startswith("-"):
+        return _no_space_after_dash(source, (at[0], col), word)
+    if word.startswith(("{", "[")) or re.match(rf"\s{{{col - 1}}}- ", source.line(at[0] - 1)):
         return _diagnostic(source, (at[0], col), 1, "a list item without its '-'", f"write '- {word}'")
     hint = f"write '{key[0]}: ...'" if key else "write 'key: value'"
     return _diagnostic(source, (at[0], col), len(key[0]) if key else 1, "a key without its ':'", hint)
+
+
+def _no_space_after_dash(source: Source, at: tuple[int, int], word: str) -> Diagnostic:
+    return _diagnostic(source, at, 1, "no space after the '-'", f"write '- {word[1:]}'", "K105")
 
 
 def _stray_colon(source: Source, at: tuple[int, int]) -> Diagnostic:
@@ -151,6 +157,8 @@ def _indentation(source: Source, at: tuple[int, int], opened: tuple[int, int]) -
         if previous.endswith(("'", '"')):
             return _diagnostic(source, at, 1, "text after the closing quote", "quote the whole value")
         return _diagnostic(source, at, 1, "unexpected text here")
+    if re.match(r"-\w", line[start - 1 :]):
+        return _no_space_after_dash(source, (at[0], start), line[start - 1 :].strip())
     key = re.match(r"- |[\w-]+", line[start - 1 :])
     length = len(key[0].rstrip()) if key else 1
     if line[start - 1 : start + 1] == "- ":
