@@ -92,8 +92,6 @@ class Bench:
         """Give the copies other contents under the same pointers; recorded forward passes are run again."""
         for place, slot in enumerate(shuffled_contents(len(self.copies), sorted(self.contents))):
             self._refill(place, slot)
-        for timed in self.timed.values():
-            timed.sampler.rotation.thunks = tuple(bound.thunk for bound in timed.bounds)
 
     def prepare(self, key: str, loaded: Loaded) -> dict[str, Any]:
         """Bind an implementation to the copies and choose its batch. Returns a first estimate of one call."""
@@ -171,6 +169,7 @@ class Bench:
         if self.case.mode != "forward" or self.flushes:
             for timed in self.timed.values():
                 timed.bounds[place] = self._bound(timed.loaded, place)
+                timed.sampler.rotation.thunks[place] = timed.bounds[place].thunk
 
     def _bound(self, loaded: Loaded, place: int) -> Bound:
         grads = self.grads.get(self.holds[place], {})

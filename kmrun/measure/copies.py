@@ -58,7 +58,8 @@ def storage_span(tensor: torch.Tensor) -> int:
     """Return how many elements of storage a strided tensor reaches over, 0 when it is empty."""
     if tensor.numel() == 0:
         return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    last: int = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return last + 1
 
 
 def tensors_in(tree: Any) -> Iterator[torch.Tensor]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kmrun.core.measurement import Rival
 from kmrun.core.statistics import median
+from kmrun.measure.beside import ready, rivals
 
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
@@ -54,13 +55,13 @@ def _judge_first(trial: "Trial") -> tuple[list[Any], list[Any], int]:
 
 
 def _time_rivals(trial: "Trial") -> None:
-    rivals = trial.rivals()
-    if not rivals:
+    found_rivals = rivals(trial)
+    if not found_rivals:
         return
     trial.judge("stage", cold=trial.wants_cold, bytes_per_call=trial.bytes_per_call())
     found = []
-    for key, role, implementation in rivals:
-        trial.ready_rival(key)
+    for key, role, implementation in found_rivals:
+        ready(trial, key)
         samples = trial.judge("window", key=key, budget=trial.budget())["samples_ns"]
         found.append(Rival(implementation.name, role, (), median(samples), alternated=False))
     trial.know(rivals=tuple(found))

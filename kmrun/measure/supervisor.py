@@ -180,7 +180,7 @@ class Supervisor:
         if skipped is not None:
             return Measurement(case.id, findings=(skipped,))
         trial = Trial(self, case, progress)
-        return trial.run(begin)
+        return trial.measure(begin)
 
     def _why_skipped(self, case: Case) -> Finding | None:
         requires = case.requires

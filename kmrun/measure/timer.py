@@ -125,7 +125,8 @@ class CudaStopwatch:
         self.last_host_ns = (_clock() - host) / max(len(thunks), 1)
         end.record()
         end.synchronize()
-        return max(begin.elapsed_time(end) * 1e6 - self.overhead_ns, 0.0)
+        elapsed: float = begin.elapsed_time(end) * 1e6
+        return max(elapsed - self.overhead_ns, 0.0)
 
     def synchronize(self) -> None:
         """Wait until the device is idle."""
@@ -166,7 +167,7 @@ class Rotation:
     """Hands out the thunks in turn, so that consecutive calls touch distinct data."""
 
     def __init__(self, thunks: Sequence[Thunk]) -> None:
-        self.thunks = tuple(thunks)
+        self.thunks = list(thunks)
         self.last = 0
         """The position that was used last."""
         self._next = 0

@@ -1,0 +1,115 @@
+"""Asking the two sides of a case: whose end is whose fault, which time-out holds, who must be idle. No torch."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from kmrun.core.case import Case
+from kmrun.core.measurement import Finding
+from kmrun.measure import findings
+from kmrun.measure.side import Died, Idle, Side, Stopped, TimedOut
+
+if TYPE_CHECKING:
+    from kmrun.measure.supervisor import Supervisor
+
+KERNEL, REFERENCE = "kernel", "reference"
+"""Keys of implementations; a versus entry's is `versus:NAME`."""
+
+JUDGE_TIMEOUT_S = 300.0
+
+
+class Over(Exception):
+    """The case is decided; what is known so far stands."""
+
+
+class Asking:
+    """The sides of one case, as its course sees them.
+
+    Attributes:
+        run: the supervisor, which owns the sides.
+        case: the case; learned outputs are filled in.
+        inline: whether one side plays both roles.
+        findings: what was found wrong.
+        deadline: when the case's own time is up, a `time.monotonic()` moment.
+    """
+
+    def __init__(self, supervisor: "Supervisor", case: Case, progress: Callable[[str], None]) -> None:
+        self.run = supervisor
+        self.case = case
+        self.progress = progress
+        self.findings: list[Finding] = []
+        self.deadline = float("inf")
+        self.inline = supervisor.isolation == "inline"
+        self._own: Side | None = None
+
+    def kernel(self, op: str, timeout_s: float | None = None, **arguments: Any) -> Any:
+        """Ask the kernel's side; its end is the kernel's fault.
+
+        Raises:
+            Over: the kernel failed.
+        """
+        return self._ask(self.side_of_kernel(), findings.KERNEL, op, timeout_s, arguments)
+
+    def judge(self, op: str, timeout_s: float | None = None, **arguments: Any) -> Any:
+        """Ask the judge; its end is the suite's fault, since the reference and the versus entries live there.
+
+        Raises:
+            Over: they failed.
+        """
+        if self.inline:
+            return self._ask(self.side_of_kernel(), findings.INLINE, op, timeout_s, arguments)
+        return self._ask(self.side_of_judge(), findings.JUDGE, op, timeout_s or JUDGE_TIMEOUT_S, arguments)
+
+    def _ask(
+        self, side: Side, who: findings.Who, op: str, timeout_s: float | None, arguments: dict[str, Any]
+    ) -> Any:
+        if timeout_s is None:
+            timeout_s = min(self.deadline - time.monotonic(), 1e6)
+        side.on_progress = self.progress
+        try:
+            return side.ask(op, timeout_s, **arguments)
+        except Stopped as stopped:
+            if stopped.finding.code == "device_error":
+                side.bury()  # the context is poisoned
+            self.over(stopped.finding)
+        except Died as died:
+            self.over(findings.died(who, died.status, died.tail))
+        except TimedOut as late:
+            limit = self.case.first_call_timeout_s if op in ("load", "call") else self.case.case_timeout_s
+            self.over(
+                findings.timed_out(who, op, late.seconds if who is findings.JUDGE else limit, late.tail)
+            )
+
+    def over(self, finding: Finding) -> NoReturn:
+        """Note what decided the case, and end it.
+
+        Raises:
+            Over: always.
+        """
+        self.findings.append(finding)
+        raise Over
+
+    def side_of_kernel(self) -> Side:
+        """Return the process that hosts the kernel."""
+        if not self.inline:
+            return self.run.kernel()
+        if self._own is None or not self._own.alive:
+            self._own = self.run.start_inline()
+        return self._own
+
+    def side_of_judge(self) -> Side:
+        """Return the process that hosts the reference."""
+        return self.side_of_kernel() if self.inline else self.run.judge()
+
+    def only_kernel(self) -> Idle:
+        """Keep the judge off the CPU for the length of a block."""
+        return Idle(self.run.judge() if self.run.on_cpu and not self.inline else None)
+
+    def only_judge(self) -> Idle:
+        """Keep the kernel's side off the CPU for the length of a block."""
+        return Idle(self.run.kernel() if self.run.on_cpu and not self.inline else None)
+
+    def leave_inline(self) -> None:
+        """End the one side of an inline case."""
+        if self._own is not None:
+            self._own.bury()

@@ -1,0 +1,107 @@
+"""Timing the kernel beside its rivals, in alternated blocks of two live sides. No torch."""
+
+import random
+import secrets
+import time
+from typing import TYPE_CHECKING, Literal
+
+from kmrun.core.case import Implementation
+from kmrun.core.measurement import Rival
+from kmrun.core.statistics import median, quantile
+from kmrun.measure.asking import KERNEL, REFERENCE
+from kmrun.measure.side import Idle
+
+if TYPE_CHECKING:
+    from kmrun.measure.trial import Trial
+
+BLOCKS, BLOCKS_MOST, BLOCKS_LEAST = 14, 30, 7
+"""Fourteen blocks on one side of a bound are one chance in 16384; more are taken while they straddle one."""
+
+Role = Literal["reference", "versus"]
+
+
+def rivals(trial: "Trial") -> list[tuple[str, Role, Implementation]]:
+    """Return (key, role, implementation) of what is timed beside the kernel: versus entries, else the reference."""
+    if trial.case.versus:
+        return [(f"versus:{each.name}", "versus", each) for each in trial.case.versus]
+    if trial.case.reference is not None:
+        return [(REFERENCE, "reference", trial.case.reference.implementation)]
+    return []
+
+
+def time_rivals(trial: "Trial") -> None:
+    """Time every rival beside the kernel; what comes out is known as the measurement's `rivals`."""
+    found = rivals(trial)
+    if not found:
+        return
+    cold = trial.known["l2"] == "cold"
+    trial.progress("preparing rivals")
+    with trial.only_judge():
+        if not trial.inline:  # an inline side is staged already
+            trial.judge("stage", cold=cold, bytes_per_call=trial.bytes_per_call())
+        levels = {key: ready(trial, key) for key, _, _ in found}
+    trial.kernel("refresh")
+    trial.known["rivals"] = tuple(
+        _alternate(trial, key, role, implementation.name, levels[key]) for key, role, implementation in found
+    )
+
+
+def ready(trial: "Trial", key: str) -> float:
+    """Bind and warm up a rival in the judge; label a versus entry that computes something else."""
+    if key != REFERENCE and trial.case.reference is not None:
+        agrees = trial.judge("rival_agrees", key=key, slot=0, seed=trial.seed_of(0))
+        if not agrees:
+            trial.label(f"{key.partition(':')[2]} differs from the reference")
+    first = trial.judge("prepare", key=key)["call_ns"]
+    most, at_least = trial.warm_up_limits(first)
+    level: float = trial.judge("warm_up", key=key, most_ns=most, at_least=at_least)["call_ns"]
+    return level
+
+
+def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float) -> Rival:
+    """Time the kernel and a rival in ABBA or BAAB blocks, the order drawn at random."""
+    kernel_ns = median(trial.known["samples_ns"])
+    plans = {KERNEL: _turn(kernel_ns), key: _turn(rival_ns)}
+    limit_s = trial.case.timing.max_time_ms * (0.25 if trial.run.options.quick else 1.0) / 1e3
+    begin, hard = time.monotonic(), trial.case.case_timeout_s / 3
+    bounds = [
+        bound
+        for clause in trial.case.clauses
+        if clause.kind == "min_speedup"
+        for bound in clause.bounds.values()
+    ]
+    order = random.Random(secrets.randbits(64))
+    pairs: list[tuple[float, float]] = []
+    rival_samples: list[float] = []
+    while len(pairs) < BLOCKS_MOST:
+        trial.progress(f"beside {name}, block {len(pairs) + 1}")
+        first, second = (KERNEL, key) if order.random() < 0.5 else (key, KERNEL)
+        seen: dict[str, list[float]] = {KERNEL: [], key: []}
+        for who in (first, second, second, first):
+            seen[who] += _take_turn(trial, who, *plans[who])
+        level = 0.25 if trial.run.on_cpu else 0.5
+        pairs.append((quantile(seen[KERNEL], level), quantile(seen[key], level)))
+        rival_samples += seen[key]
+        spent = time.monotonic() - begin
+        if spent > hard or (spent > limit_s and len(pairs) >= BLOCKS_LEAST):
+            break
+        if len(pairs) >= BLOCKS and not _straddles(pairs, bounds):
+            break
+    return Rival(name, role, tuple(pairs), median(rival_samples))
+
+
+def _take_turn(trial: "Trial", who: str, calls: int, discard: int) -> list[float]:
+    side, idle = (trial.kernel, trial.side_of_judge) if who == KERNEL else (trial.judge, trial.side_of_kernel)
+    with Idle(idle() if trial.run.on_cpu and not trial.inline else None):
+        samples: list[float] = side("turn", key=who, calls=calls, discard=discard)
+    return samples
+
+
+def _turn(call_ns: float) -> tuple[int, int]:
+    """Return (calls, discarded calls) of a turn: about 2 ms, one to eight calls; long calls need no run-up."""
+    return max(1, min(8, round(2e6 / max(call_ns, 1.0)))), 1 if call_ns < 20e6 else 0
+
+
+def _straddles(pairs: list[tuple[float, float]], bounds: list[float]) -> bool:
+    ratios = [rival / kernel for kernel, rival in pairs]
+    return any(min(ratios) <= bound <= max(ratios) for bound in bounds)

@@ -1,0 +1,409 @@
+"""What a side can be asked to do: host implementations, draw or receive inputs, time, compare.
+
+Every public method of `Operations` is an operation. Which role a side plays (the kernel, the judge,
+or both inline) is the supervisor's business: the kernel's side is simply never asked to draw or to compare, and
+never holds the reference.
+"""
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kmrun.core.case import Case, Implementation, Output
+from kmrun.core.measurement import OutputCheck
+from kmrun.core.plain import from_plain, to_plain
+from kmrun.device import cpu
+from kmrun.measure import ceiling, checks, inputs, lifeline, machine, outputs, selftest
+from kmrun.measure.bench import Bench
+from kmrun.measure.bound import Loaded, bind, load, user_code
+from kmrun.measure.copies import Pool, bytes_in, copy_tree, tensors_in
+from kmrun.measure.exchange import Arena, CannotCross
+from kmrun.measure.faults import SideFault
+from kmrun.measure.protocol import VERSION
+from kmrun.measure.references import references
+from kmrun.measure.timer import Budget, Flusher, Stopwatch
+
+_clock = time.perf_counter_ns
+
+KERNEL, REFERENCE = "kernel", "reference"
+
+
+class Operations:
+    """The state of a side. Methods are operations: plain arguments in, plain results out."""
+
+    def __init__(self, arena: Arena, vault: Arena, progress: Callable[[str], None]) -> None:
+        self._arena, self._vault = arena, vault
+        self._progress = progress
+        self._device = torch.device("cpu")
+        self._pool = Pool(self._device)
+        self._cache_bytes = 0
+        self._watch: Stopwatch | None = None
+        self._flusher: Flusher | None = None
+        self._flags: dict[str, Any] = {}
+        self._opening: dict[str, Any] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._case: Case | None = None
+        self._contents: dict[int, dict[str, Any]] = {}
+        self._grads: dict[int, dict[str, Any]] = {}
+        self._expected: dict[int, dict[str, dict[str, torch.Tensor]]] = {}
+        self._loaded: dict[str, Loaded] = {}
+        self._bench: Bench | None = None
+        self._own: dict[str, torch.Tensor] = {}
+
+    # ---- the machine -------------------------------------------------------------------------------------
+
+    def open(self, device: str, threads: int, memory_limit: int, compute: bool = True) -> dict[str, Any]:
+        """Choose the device and fix the thread count; describe what is here.
+
+        Args:
+            device: `auto`, `cpu`, `cuda` or `cuda:N`.
+            threads: of torch's CPU operators; the same on every side.
+            memory_limit: host bytes that this side may take on a CPU.
+            compute: False leaves a GPU untouched until `use_device` (serial isolation).
+        """
+        self._opening = {"device": device, "threads": threads, "memory_limit": memory_limit}
+        if not compute:
+            torch.set_num_threads(threads)
+            return {"version": VERSION, "device": {}, "torch": machine.torch_facts()}
+        name = device
+        if device == "auto":
+            name = "cuda" if torch.cuda.is_available() else "cpu"
+        if name.startswith("cuda"):
+            index = int(name.partition(":")[2] or 0)
+            count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+            if index >= count:
+                sentence = f"there is no device cuda:{index}: torch {torch.__version__} sees {count}"
+                raise SideFault("no_device", sentence, "environment")
+            name = f"cuda:{index}"
+        self._device = torch.device(name)
+        self._pool = Pool(self._device)
+        torch.set_num_threads(threads)
+        lifeline.volunteer_for_oom_kill()
+        if self._device.type == "cpu":
+            # Triton has no CPU backend of its own: its interpreter shows correctness, never speed.
+            os.environ.setdefault("TRITON_INTERPRET", "1")
+            self._cache_bytes = cpu.llc_bytes()
+            lifeline.limit_memory(memory_limit)
+            facts = machine.cpu_facts(threads)
+        else:
+            torch.cuda.set_device(self._device)
+            facts = machine.gpu_facts(self._device)
+            self._cache_bytes = facts["cache_bytes"]
+        return {"version": VERSION, "device": facts, "torch": machine.torch_facts()}
+
+    def use_device(self) -> None:
+        """Open the device that `open` left untouched."""
+        self.open(**self._opening)
+
+    def set_cache(self, cache_bytes: int) -> None:
+        """Take the last-level cache's size from the card database (a memory-side cache is larger than the L2)."""
+        self._cache_bytes = cache_bytes
+
+    def ping(self) -> None:
+        """Answer: what a hand-over costs."""
+
+    def ceilings(self, dtypes: list[str], budget_ns: float) -> dict[str, Any]:
+        """Measure bandwidths and matmul rates; see `measure.ceiling`."""
+        begin = _clock()
+        total = min(max(2 * self._cache_bytes, 2**26), self._memory_to_spend())
+        torch.backends.cuda.matmul.allow_tf32 = False
+        found = ceiling.measure(
+            self._pool.flat(total // 4), self._stopwatch(), dtypes, self._cache_bytes, budget_ns
+        )
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        plain: dict[str, Any] = to_plain(dataclasses.replace(found, wall_ns=float(_clock() - begin)))
+        return plain
+
+    def memory(self) -> dict[str, int]:
+        """Return the bytes that are free for a case on the device."""
+        if self._device.type == "cuda":
+            free, total = torch.cuda.mem_get_info(self._device)
+            return {"free": free, "total": total}
+        return {"free": cpu.memory_available_bytes(), "total": cpu.memory_total_bytes()}
+
+    # ---- one case ----------------------------------------------------------------------------------------
+
+    def begin(self, case: dict[str, Any]) -> None:
+        """Forget the last case and take a new one; set torch's math flags as its dtypes ask."""
+        self.end()
+        self._case = from_plain(Case, case)
+        machine.set_math_flags(self._case)
+        self._flags = machine.flags()
+
+    def end(self) -> None:
+        """Forget the case and give its memory back."""
+        self._forget()
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def load(self, key: str) -> dict[str, Any]:
+        """Import the target of `kernel`, `reference` or a versus entry."""
+        begin = _clock()
+        case = self._now()
+        implementation = _implementation(case, key)
+        fault, who = ("kernel", "the kernel") if key == KERNEL else ("suite", f"the {_role(case, key)}")
+        for name, value in implementation.env.items():
+            os.environ[name] = value
+        self._loaded[key] = load(case, implementation, "kernel" if fault == "kernel" else "suite", who)
+        return {"wall_ns": _clock() - begin}
+
+    def draw(self, slot: int, seed: int, share: bool, at: int = 0) -> dict[str, Any]:
+        """Draw the inputs of a seed into a slot; with `share`, pack them into the arena from byte `at` on.
+
+        Returns the bytes of the inputs; their description, with the incoming gradients in a backward mode; or
+        `{"cannot_cross": why}` when they hold something that only one process can have.
+        """
+        case = self._now()
+        self._contents[slot] = inputs.build(case, seed, self._device)
+        self._grads[slot] = {}
+        if case.mode != "forward":
+            reference = self._reference()
+            with user_code(reference):
+                named = copy_tree(self._contents[slot])
+                args, kwargs = inputs.call_arguments_for(case, reference.implementation, named)
+                forward = outputs.collect(case, reference.function(*args, **kwargs), named)
+            self._grads[slot] = dict(inputs.draw_grads(case, forward, seed))
+        reply: dict[str, Any] = {
+            "bytes": sum(t.numel() * t.element_size() for t in tensors_in(self._contents[slot]))
+        }
+        if not share:
+            return reply
+        visible = {argument.name for argument in case.arguments if argument.options.get("visible") != "judge"}
+        shown = {name: value for name, value in self._contents[slot].items() if name in visible}
+        try:
+            packed = {"inputs": shown, "grads": self._grads[slot]}
+            reply["tree"], reply["next"] = self._arena.write(packed, at)
+        except CannotCross as reason:
+            reply["cannot_cross"] = str(reason)
+        return reply
+
+    def learn(self, outputs: list[dict[str, Any]]) -> None:
+        """Take the outputs' declaration, which the suite left to the reference."""
+        declared = tuple(from_plain(Output, output) for output in outputs)
+        self._case = dataclasses.replace(self._now(), outputs=declared)
+
+    def receive(self, slot: int, tree: dict[str, Any]) -> None:
+        """Take the inputs of a slot out of the arena into memory of this side's own."""
+        found = self._arena.read(tree, self._device)
+        self._contents[slot], self._grads[slot] = found["inputs"], found["grads"]
+
+    def expect(self, slot: int, keep: bool = False, at: int = 0) -> dict[str, Any]:
+        """Evaluate the reference on a slot, in its `compute` precision and in the case's own dtype.
+
+        With `keep`, both are packed into the vault, which no kernel's side ever maps.
+        """
+        high, same, remarks = references(
+            self._now(), self._reference().function, self._contents[slot], self._grads[slot]
+        )
+        self._expected[slot] = {"high": high, "same": same}
+        result = {
+            "outputs": [to_plain(output) for output in outputs.learn(same)],
+            "bytes": sum(tensor.numel() * tensor.element_size() for tensor in same.values()),
+            "remarks": remarks,
+        }
+        if keep:
+            result["tree"], result["next"] = self._vault.write(self._expected[slot], at)
+        return result
+
+    def rival_agrees(self, key: str, slot: int, seed: int) -> bool:
+        """Say whether a versus entry's outputs pass the very check that the kernel's must pass."""
+        loaded = self._loaded[key]
+        bound = bind(
+            self._now(), loaded, copy_tree(self._contents[slot]), copy_tree(self._grads[slot]), self._device
+        )
+        with user_code(loaded):
+            got = bound.collect(bound.thunk())
+        return all(check.ok for check in self._compared(slot, got, seed))
+
+    def recall(self, slot: int, tree: dict[str, Any]) -> None:
+        """Take back what another judge expected (serial isolation)."""
+        self._expected[slot] = self._vault.read(tree, self._device)
+
+    def call(self, slot: int, share: bool, at: int = 0) -> dict[str, Any]:
+        """Run the kernel once on a fresh copy of a slot, untimed in the sense of scores.
+
+        Returns the wall time, the description of the outputs, and the most memory it held.
+
+        Raises:
+            SideFault: also when it wrote to an input that the suite does not say it mutates.
+        """
+        case, loaded = self._now(), self._loaded[KERNEL]
+        named, grads = copy_tree(self._contents[slot]), copy_tree(self._grads[slot])
+        frozen = {name: value for name, value in named.items() if name not in case.mutates}
+        before = {name: [outputs.hash_bytes(t) for t in tensors_in(value)] for name, value in frozen.items()}
+        held = self._memory_held(reset=True)
+        begin = _clock()
+        bound = bind(case, loaded, named, grads, self._device)
+        with user_code(loaded):
+            result = bound.thunk()
+            self._synchronize()
+            wall = _clock() - begin
+            found = bound.collect(result)
+        peak = max(self._memory_held(peak=True) - held, 0)
+        for name, value in frozen.items():
+            if [outputs.hash_bytes(tensor) for tensor in tensors_in(value)] != before[name]:
+                sentence = f"the kernel wrote to its input {name!r}; declare `mutates: [{name}]` if it should"
+                raise SideFault("input_mutated", sentence, "kernel", outcome="fail")
+        self._check_flags()
+        reply: dict[str, Any] = {"wall_ns": wall, "peak_bytes": peak + bytes_in(named)}
+        if share:
+            reply["tree"], reply["next"] = self._arena.write(found, at)
+        else:
+            reply["tree"], self._own = None, found
+        return reply
+
+    def compare(self, slot: int, tree: dict[str, Any] | None, seed: int) -> list[dict[str, Any]]:
+        """Compare outputs (out of the arena, or this side's own when inline) with what is expected of a slot."""
+        got = self._own if tree is None else self._arena.read(tree, self._device)
+        return [
+            {"check": to_plain(check), "sentence": "" if check.ok else checks.sentence(check)}
+            for check in self._compared(slot, got, seed)
+        ]
+
+    def self_test(self, slot: int) -> dict[str, list[str]]:
+        """Show that the case's tolerance would catch wrong outputs; return what it lets pass."""
+        case, expected = self._now(), self._expected[slot]
+        return {
+            "worthless": selftest.run(case, expected["high"], expected["same"]),
+            "remarks": selftest.lower_precision(case, expected["high"], expected["same"]),
+        }
+
+    # ---- timing ------------------------------------------------------------------------------------------
+
+    def stage(self, cold: bool, bytes_per_call: int) -> dict[str, Any]:
+        """Make the copies that timed calls rotate over."""
+        case = self._now()
+        self._bench = Bench(
+            case,
+            self._device,
+            self._stopwatch(),
+            self._pool,
+            self._cache_bytes,
+            self._memory_to_spend(),
+            self._flush,
+            self._contents,
+            self._grads,
+            has_setup=any(each.setup is not None for each in _implementations(case)),
+        )
+        return self._bench.stage(cold, bytes_per_call)
+
+    def prepare(self, key: str) -> dict[str, Any]:
+        """Bind an implementation to the copies; see `Bench.prepare`."""
+        return self._benched().prepare(key, self._loaded[key])
+
+    def warm_up(self, key: str, most_ns: float, at_least: int) -> dict[str, float]:
+        """Call until the level is stable."""
+        return {"call_ns": self._benched().warm_up(key, most_ns, at_least)}
+
+    def refresh(self) -> None:
+        """Give the copies other contents under the same pointers."""
+        self._benched().refresh()
+
+    def window(self, key: str, budget: dict[str, Any]) -> dict[str, Any]:
+        """Time an implementation alone."""
+        samples = self._benched().window(
+            key, Budget(**budget), lambda count: self._progress(f"timing {count} samples")
+        )
+        self._check_flags()
+        watch = self._stopwatch()
+        return {
+            "samples_ns": samples,
+            "kept": len(self._benched().kept),
+            "event_ns": watch.spread_ns,
+            "host_ns": watch.last_host_ns,
+        }
+
+    def turn(self, key: str, calls: int, discard: int) -> list[float]:
+        """Take one side's turn in an alternated block."""
+        return self._benched().slot(key, calls, discard)
+
+    def burst(self, key: str, calls: int) -> float:
+        """Time calls back to back, for the supervisor to hold against its own clock."""
+        return self._benched().burst(key, calls)
+
+    def show_kept(self, index: int, share: bool, at: int = 0) -> dict[str, Any]:
+        """Hand over the outputs of a kept timed call and the slot it ran on."""
+        kept = self._benched().kept[index]
+        if share:
+            tree, after = self._arena.write(kept.outputs, at)
+            return {"slot": kept.slot, "tree": tree, "next": after}
+        self._own = kept.outputs
+        return {"slot": kept.slot, "tree": None}
+
+    # ---- inside ------------------------------------------------------------------------------------------
+
+    def _now(self) -> Case:
+        if self._case is None:
+            raise ValueError("no case was begun")
+        return self._case
+
+    def _benched(self) -> Bench:
+        if self._bench is None:
+            raise ValueError("nothing was staged")
+        return self._bench
+
+    def _reference(self) -> Loaded:
+        return self._loaded[REFERENCE]
+
+    def _compared(self, slot: int, got: dict[str, torch.Tensor], seed: int) -> tuple[OutputCheck, ...]:
+        expected = self._expected[slot]
+        return checks.compare(
+            self._now(), got, expected["high"], expected["same"], seed, self._contents.get(slot)
+        )
+
+    def _stopwatch(self) -> Stopwatch:
+        if self._watch is None:
+            self._watch = ceiling.stopwatch_for(self._device)
+        return self._watch
+
+    def _flush(self) -> Flusher:
+        if self._flusher is None:
+            self._flusher = Flusher(self._cache_bytes, self._device)
+        return self._flusher
+
+    def _memory_to_spend(self) -> int:
+        return self.memory()["free"] // 4
+
+    def _memory_held(self, reset: bool = False, peak: bool = False) -> int:
+        if self._device.type != "cuda":
+            return lifeline.resident_bytes(reset=reset, peak=peak)
+        if reset:
+            torch.cuda.reset_peak_memory_stats(self._device)
+        held = torch.cuda.max_memory_allocated if peak else torch.cuda.memory_allocated
+        return int(held(self._device))
+
+    def _synchronize(self) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+
+    def _check_flags(self) -> None:
+        for name, value in machine.flags().items():
+            if value != self._flags[name]:
+                sentence = (
+                    f"the kernel changed {name} from {self._flags[name]} to {value} for the whole process"
+                )
+                raise SideFault("flags_changed", sentence, "kernel")
+
+
+def _implementations(case: Case) -> list[Implementation]:
+    reference = [case.reference.implementation] if case.reference else []
+    return [case.implementation, *reference, *case.versus]
+
+
+def _implementation(case: Case, key: str) -> Implementation:
+    if key == KERNEL:
+        return case.implementation
+    if key == REFERENCE and case.reference is not None:
+        return case.reference.implementation
+    return next(each for each in case.versus if key == f"versus:{each.name}")
+
+
+def _role(case: Case, key: str) -> str:
+    return "reference" if key == REFERENCE else f"versus entry {key.partition(':')[2]!r}"
