@@ -63,7 +63,7 @@ def test_min_roof_on_a_card():
 def test_the_reason_shows_what_was_decided_on():
     result = judged("min_ceiling", 0.75)
     assert result.reason == "min_ceiling 0.75: 0.5 (0.5 to 0.5)"
-    assert judged("min_speedup", 2.5).reason == "min_speedup 2.5: 2 (1.99 to 2.01) against reference"
+    assert judged("min_speedup", 2.5).reason == "min_speedup 2.5: 2 (1.98 to 2.02) against reference"
     straddling = judged("max_ms", 20.0).reason
     assert straddling.endswith(", the bound lies inside the interval")
 

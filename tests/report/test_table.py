@@ -50,7 +50,7 @@ norm    n=8           -      -     -        -  -          -       -  WRONG
 3 cases in 12 s: 1 pass, 1 fail, 1 wrong                                                      exit 1
 
 FAIL   add[s=4096]                                                                 suites/add.yaml:7
-       min_ceiling 0.5: 0.0833 (0.0832 to 0.0834)
+       min_ceiling 0.5: 0.0833 (0.0832 to 0.0835)
        kmrun suites/add.yaml -k 'add[s=4096]' --seed 7
 
 WRONG  norm[n=8]                                                                   suites/add.yaml:5
