@@ -4,6 +4,8 @@ Only the module of the command that was asked for is imported, so that `kmrun co
 `kmrun run` needs. A command module defines one function, `command`, and imports what it needs inside it.
 """
 
+import kmrun.cli.start  # noqa: F401  # isort: skip
+
 import difflib
 import importlib
 import os

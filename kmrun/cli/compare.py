@@ -41,10 +41,14 @@ def command(
 
     kmrun compare 4090 a100-80gb h100-sxm --ai 0.33 --cost 4090=0.35,a100-80gb=1.19,h100-sxm=2.69
     """
+    import gc
+
     from kmrun.cli import comparing
     from kmrun.core.compare import compare
     from kmrun.source.catalogue import load_cards
 
+    # This process ends soon: its last collection need not look at all that the imports made.
+    gc.freeze()
     catalogue = load_cards(cards_file or [])
     chosen = list({card.id: card for card in map(catalogue.find, cards)}.values())
     intensity, choice = comparing.the_work(ai, suite, case, peak, tensor)
