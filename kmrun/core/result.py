@@ -239,9 +239,9 @@ def case_result(
         q1_ms=_in(low, 1e6),
         q3_ms=_in(high, 1e6),
         min_ms=_in(min(found.samples_ns), 1e6) if timed else None,
-        samples_ms=tuple(sample / 1e6 for sample in found.samples_ns) if timed else (),
+        samples_ms=_samples_ms(found.samples_ns) if timed else (),
         hot_median_ms=_in(median(found.hot_samples_ns), 1e6) if timed and found.hot_samples_ns else None,
-        hot_samples_ms=tuple(sample / 1e6 for sample in found.hot_samples_ns) if timed else (),
+        hot_samples_ms=_samples_ms(found.hot_samples_ns) if timed else (),
         batch=found.batch if timed else None,
         first_call_ms=_in(found.first_call_ns, 1e6),
         host_us=_in(found.host_ns, 1e3),
@@ -356,6 +356,11 @@ def _versus(ratio: Ratio | None, pairs: tuple[tuple[float, float], ...]) -> Vers
         alternated=ratio.alternated,
         pairs_ms=tuple((ours / 1e6, theirs / 1e6) for ours, theirs in pairs),
     )
+
+
+def _samples_ms(samples_ns: tuple[float, ...]) -> tuple[float, ...]:
+    """Return samples to a tenth of a nanosecond: what lies below no clock has seen, and only fills files."""
+    return tuple(round(sample / 1e6, 7) for sample in samples_ns)
 
 
 def _in(amount: float | None, unit: float) -> float | None:

@@ -6,13 +6,14 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from kmrun.core.plain import from_plain, to_plain
-from kmrun.core.result import VERSION, Result
+from kmrun.core.result import VERSION, CaseResult, Result
 from kmrun.errors import InvalidInput, UsageError
 from kmrun.schema import result as schema
 
@@ -30,6 +31,7 @@ class ResultFile:
         """
         self.path = path.resolve()
         self.several = several
+        self._texts = CaseTexts()
         self._probe(path)
 
     def write(self, results: Sequence[Result]) -> None:
@@ -38,7 +40,7 @@ class ResultFile:
         Raises:
             UsageError: the file can no longer be written.
         """
-        text = render(results, several=self.several)
+        text = render(results, several=self.several, texts=self._texts)
         try:
             handle, temporary = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
         except OSError as error:
@@ -82,11 +84,43 @@ class ResultFile:
         return UsageError(f"--save {shown}: cannot be written: {(error.strerror or str(error)).lower()}")
 
 
-def render(results: Sequence[Result], *, several: bool = False) -> str:
+class CaseTexts:
+    """The JSON text of cases, made once each: a file is written anew after every case."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[CaseResult, str]] = {}
+
+    def of(self, case: CaseResult) -> str:
+        """Return the text of a case."""
+        known = self._known.get(id(case))
+        if known is None:
+            # The case is kept beside its text, so that no other object can come to have its id.
+            known = self._known[id(case)] = (case, _text(to_plain(case)))
+        return known[1]
+
+
+def render(results: Sequence[Result], *, several: bool = False, texts: CaseTexts | None = None) -> str:
     """Return the JSON text: one document, or an array of them; lists of numbers stand on one line."""
-    documents = [to_plain(result) for result in results]
-    text = json.dumps(documents if several else documents[0], indent=2, ensure_ascii=False, allow_nan=False)
-    return _NUMBERS.sub(lambda match: "[" + " ".join(match[1].split()) + "]", text) + "\n"
+    documents = [_document(result, texts or CaseTexts()) for result in results]
+    if not several:
+        return documents[0] + "\n"
+    return "[\n" + ",\n".join(documents) + "\n]\n" if documents else "[]\n"
+
+
+def _document(result: Result, texts: CaseTexts) -> str:
+    head = _text(to_plain(replace(result, cases=())))
+    if not result.cases:
+        return head
+    cases = ",\n".join(texts.of(case) for case in result.cases)
+    empty = '"cases": []\n}'
+    if not head.endswith(empty):
+        raise ValueError("the cases must be the document's last key")
+    return f'{head.removesuffix(empty)}"cases": [\n{cases}\n]\n}}'
+
+
+def _text(plain: Any) -> str:
+    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
+    return _NUMBERS.sub(lambda match: "[" + " ".join(match[1].split()) + "]", text)
 
 
 def read(path: Path) -> list[Result]:

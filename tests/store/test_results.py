@@ -4,7 +4,9 @@ import stat
 
 import pytest
 
+from kmrun.core.result import CaseResult
 from kmrun.errors import InvalidInput, UsageError
+from kmrun.store import results
 from kmrun.store.results import ResultFile, parse, read, render
 from support.cases import clause, make_case, make_found
 from support.results import make_entry, make_result
@@ -31,6 +33,17 @@ def test_nothing_is_left_beside_the_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
     target.write([make_result()])
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_cases_are_turned_into_text_once(tmp_path, monkeypatch):
+    turned = []
+    original = results.to_plain
+    monkeypatch.setattr(results, "to_plain", lambda value: (turned.append(type(value)), original(value))[1])
+    target, entries = ResultFile(tmp_path / "out.json"), [make_entry(), make_entry(), make_entry()]
+    for count in (1, 2, 3):
+        target.write([make_result(*entries[:count], complete=count == 3)])
+    assert turned.count(CaseResult) == 3
+    assert read(tmp_path / "out.json") == [make_result(*entries)]
 
 
 def test_an_existing_file_stays_until_the_first_document_is_whole(tmp_path):
