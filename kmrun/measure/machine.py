@@ -1,12 +1,14 @@
 """What torch says of the machine, and its global settings."""
 
+import os
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from kmrun.core.case import Case
 from kmrun.device import cpu
+from kmrun.measure.faults import SideFault
 
 
 def cpu_facts(threads: int) -> dict[str, Any]:
@@ -20,6 +22,41 @@ def cpu_facts(threads: int) -> dict[str, Any]:
         "cores": cpu.usable_cores(),
         "threads": threads,
     }
+
+
+def find_device(name: str) -> torch.device:
+    """Return the device `auto` (the first GPU, else the CPU), `cpu`, `cuda` or `cuda:N`, made the current one.
+
+    On the CPU Triton is told to interpret: it has no backend there, so this shows what is right, never speed.
+
+    Raises:
+        SideFault: there is no such device here (`no_device`, the environment's fault).
+    """
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "cpu" or (name == "auto" and count == 0):
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+        return torch.device("cpu")
+    index = int(name.partition(":")[2] or 0)
+    if index >= count:
+        sentence = f"there is no device cuda:{index}: torch {torch.__version__} sees {count} GPUs"
+        raise SideFault("no_device", sentence, "environment")
+    device = torch.device(f"cuda:{index}")
+    torch.cuda.set_device(device)
+    return device
+
+
+def kind_of(device: torch.device) -> Literal["cpu", "cuda", "rocm"]:
+    """Return what kind of device this is; torch calls AMD's devices cuda too."""
+    if device.type == "cpu":
+        return "cpu"
+    return "rocm" if torch.version.hip else "cuda"
+
+
+def cache_bytes(device: torch.device) -> int:
+    """Return the size of a device's last-level cache; 64 MiB where torch does not say."""
+    if device.type == "cpu":
+        return cpu.llc_bytes()
+    return int(getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0) or 64 * 2**20)
 
 
 def gpu_facts(device: torch.device) -> dict[str, Any]:
@@ -37,7 +74,7 @@ def gpu_facts(device: torch.device) -> dict[str, Any]:
         else f"{facts.major}.{facts.minor}",
         "max_clock_hz": clock_khz * 1e3 if clock_khz else None,
         "sm_count": facts.multi_processor_count,
-        "cache_bytes": getattr(facts, "L2_cache_size", None) or 64 * 2**20,
+        "cache_bytes": cache_bytes(device),
         "uuid": str(facts.uuid) if hasattr(facts, "uuid") else None,
     }
 

@@ -71,30 +71,16 @@ class Operations:
         if not compute:
             torch.set_num_threads(threads)
             return {"version": VERSION, "device": {}, "torch": machine.torch_facts()}
-        name = device
-        if device == "auto":
-            name = "cuda" if torch.cuda.is_available() else "cpu"
-        if name.startswith("cuda"):
-            index = int(name.partition(":")[2] or 0)
-            count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-            if index >= count:
-                sentence = f"there is no device cuda:{index}: torch {torch.__version__} sees {count}"
-                raise SideFault("no_device", sentence, "environment")
-            name = f"cuda:{index}"
-        self._device = torch.device(name)
+        self._device = machine.find_device(device)
         self._pool = Pool(self._device)
+        self._cache_bytes = machine.cache_bytes(self._device)
         torch.set_num_threads(threads)
         lifeline.volunteer_for_oom_kill()
         if self._device.type == "cpu":
-            # Triton has no CPU backend of its own: its interpreter shows correctness, never speed.
-            os.environ.setdefault("TRITON_INTERPRET", "1")
-            self._cache_bytes = cpu.llc_bytes()
             lifeline.limit_memory(memory_limit)
             facts = machine.cpu_facts(threads)
         else:
-            torch.cuda.set_device(self._device)
             facts = machine.gpu_facts(self._device)
-            self._cache_bytes = facts["cache_bytes"]
         return {"version": VERSION, "device": facts, "torch": machine.torch_facts()}
 
     def use_device(self) -> None:

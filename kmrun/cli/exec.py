@@ -1,0 +1,55 @@
+"""`kmrun exec`: one kernel alone, in the foreground, for profilers and debuggers."""
+
+from typing import Annotated
+
+import typer
+
+
+def command(
+    suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite file.")],
+    pattern: Annotated[str, typer.Option("-k", metavar="CASE", help="The case: id, glob, or part of an id.")],
+    calls: Annotated[int, typer.Option("-n", min=1, help="How many calls.")] = 1,
+    cold: Annotated[bool, typer.Option("--cold", help="Flush the caches before each call.")] = False,
+    device: Annotated[
+        str, typer.Option(metavar="auto|cpu|cuda|cuda:N", help="Where; auto is the first GPU, else cpu.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the inputs.")] = 0,
+) -> None:
+    """Run one case alone, for profilers and debuggers: real inputs, untimed, unchecked, quiet.
+
+    The kernel is called once to compile, then N times, each in an NVTX range while the profiler runs:
+
+        ncu --profile-from-start off kmrun exec suites/attention.yaml -k 'sdpa*bf16*'
+
+        python -m pdb -m kmrun exec suites/attention.yaml -k decode
+    """
+    import importlib.util
+    import re
+    from pathlib import Path
+
+    from kmrun.core.case import Case
+    from kmrun.errors import EnvironmentLacks, UsageError
+    from kmrun.plan import select
+    from kmrun.source.suite_plan import read_and_plan
+
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise UsageError(f"--device {device}: not a device", "auto, cpu, cuda or cuda:N")
+    path = Path(suite)
+    planned = read_and_plan(path.absolute(), suite)
+    if importlib.util.find_spec("torch") is None:
+        raise EnvironmentLacks(
+            "running a kernel needs torch, which is not installed", "pip install 'kmrun[bench]'"
+        )
+
+    def choose(kind: str) -> Case:
+        found = select(planned.expansion.cases, kind=kind, pattern=pattern).cases  # type: ignore[arg-type]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise UsageError(f"no case that matches -k {pattern} is for {kind}")
+        names = ", ".join(case.id for case in found[:4]) + (", ..." if len(found) > 4 else "")
+        raise UsageError(f"-k {pattern} matches {len(found)} cases, and exec runs one", names)
+
+    from kmrun.measure.foreground import run_alone
+
+    run_alone(choose, device, calls, cold, seed)

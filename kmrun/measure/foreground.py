@@ -1,0 +1,95 @@
+"""A kernel alone on its real inputs, in this very process: what a profiler or a debugger attaches to.
+
+The one place where parent and side are the same process. Nothing is timed, compared or caught: an exception of
+the kernel is shown as it was raised, so that `python -m pdb -m kmrun exec` stops where it happened.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import torch
+
+from kmrun.core.case import Case
+from kmrun.device import cpu
+from kmrun.errors import EnvironmentLacks, InvalidInput
+from kmrun.measure import inputs, machine, outputs
+from kmrun.measure.bound import bind, load
+from kmrun.measure.faults import SideFault
+from kmrun.measure.timer import Flusher
+
+Choose = Callable[[str], Case]
+
+
+def run_alone(choose: Choose, device_name: str, calls: int, cold: bool, seed: int) -> None:
+    """Call a kernel once to warm it up, then `calls` times, each in an NVTX range under a running profiler.
+
+    Args:
+        choose: returns the case for a kind of device (`cpu`, `cuda`, `rocm`).
+        device_name: `auto`, `cpu`, `cuda` or `cuda:N`.
+        calls: how often inside the profiled region.
+        cold: flush the caches before each call.
+        seed: of the inputs.
+
+    Raises:
+        InvalidInput: its target or an input cannot be had.
+        EnvironmentLacks: a module that it needs is missing.
+    """
+    try:
+        device = machine.find_device(device_name)
+        case = choose(machine.kind_of(device))
+        machine.set_math_flags(case)
+        torch.set_num_threads(cpu.usable_cores())
+        loaded = load(case, case.implementation, "kernel", "the kernel")
+        named = inputs.build(case, seed, device)
+        grads = {}
+        if case.mode != "forward":
+            args, kwargs = inputs.call_arguments(case, named)
+            grads = inputs.draw_grads(
+                case, outputs.collect(case, loaded.function(*args, **kwargs), named), seed
+            )
+        bound = bind(case, loaded, named, grads, device)
+    except SideFault as fault:
+        if fault.__cause__ is not None and fault.fault == "kernel":
+            raise fault.__cause__ from None
+        lacks = fault.fault == "environment"
+        raise (EnvironmentLacks if lacks else InvalidInput)(fault.sentence) from fault
+    flush = Flusher(machine.cache_bytes(device), device) if cold else None
+    bound.thunk()
+    _synchronize(device)
+    with _profiler(device):
+        for index in range(calls):
+            if flush is not None:
+                flush()
+            with _range(device, f"{case.id} {index}"):
+                bound.thunk()
+        _synchronize(device)
+
+
+def _synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+@contextlib.contextmanager
+def _profiler(device: torch.device) -> Iterator[None]:
+    if device.type != "cuda":
+        yield
+        return
+    torch.cuda.profiler.start()
+    try:
+        yield
+    finally:
+        torch.cuda.profiler.stop()
+
+
+@contextlib.contextmanager
+def _range(device: torch.device, name: str) -> Iterator[None]:
+    if device.type != "cuda":
+        with torch.profiler.record_function(name):
+            yield
+        return
+    torch.cuda.nvtx.range_push(name)
+    try:
+        yield
+    finally:
+        torch.cuda.nvtx.range_pop()
