@@ -1,6 +1,7 @@
 """The steps of `kmrun compare`: reading its options, sorting, and what it prints."""
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from kmrun.cli.terminal import colour_wanted, positive, terminal_width
 from kmrun.core.card import Card
 from kmrun.core.compare import Standing, scaled, sentence
 from kmrun.errors import UsageError
-from kmrun.report.columns import MISSING, Column, figures, render
+from kmrun.report.columns import MISSING, WIDTH, Column, figures, render
 from kmrun.report.terminal_plot import MOST, Curve, Mark
 from kmrun.report.terminal_plot import render as picture
 from kmrun.source.catalogue import Catalogue
@@ -95,23 +96,25 @@ def text(standings: Sequence[Standing], intensity: float | None, choice: RoofCho
 def _lines(standings: Sequence[Standing], intensity: float | None, choice: RoofChoice) -> list[str]:
     lines = []
     if intensity is not None:
-        lines += [f"{choice.what} at {intensity:.4g} flop/byte, against the {choice.title} roof", ""]
+        caption = f"{choice.what or 'A kernel'} at {intensity:.4g} flop/byte, against the {choice.title} roof"
+        lines += [*textwrap.wrap(caption, WIDTH), ""]
     lines += render(_columns(standings, intensity, choice))
     said = sentence(standings)
     lacking = [item.card.id for item in standings if item.peak is None or item.bandwidth is None]
     if said or lacking:
         lines.append("")
     if said:
-        lines.append(said)
+        lines += textwrap.wrap(said, WIDTH)
     if lacking:
-        lines.append(f"No {choice.title} or memory figure is known for {', '.join(lacking)}.")
+        unknown = f"No {choice.title} or memory figure is known for {', '.join(lacking)}."
+        lines += textwrap.wrap(unknown, WIDTH)
     if choice.figure == "fp16_tensor_tflops" and any(item.card.segment == "geforce" for item in standings):
         lines.append(
             "fp16 accumulates in fp16; GeForce runs fp32 accumulation at half of it: --peak fp16-fp32acc."
         )
     drawn = curves(standings)
     if drawn:
-        width = min(terminal_width(), 100)
+        width = min(terminal_width(), WIDTH)
         lines += ["", *picture(drawn, marks(intensity, choice), width, colour_wanted())]
         if len(standings) > MOST:
             lines.append(f"(the picture shows the first {MOST})")
@@ -133,9 +136,7 @@ def _columns(standings: Sequence[Standing], intensity: float | None, choice: Roo
         columns.append(Column("roof", figures([_over(item.peak, 1e12) for item in standings]), "TFLOP/s"))
     columns.append(Column("ridge", figures([item.ridge for item in standings]), "flop/B"))
     if intensity is not None:
-        first = (
-            standings[0] if standings[0].ratio == 1 else next((x for x in standings if x.ratio == 1), None)
-        )
+        first = next((item for item in standings if item.ratio == 1), None)
         reached = figures([_over(item.attainable, 1e12) for item in standings])
         columns += [
             Column(f"at {intensity:.3g}", reached, "TFLOP/s"),
@@ -189,7 +190,7 @@ def curves(standings: Sequence[Standing]) -> list[Curve]:
 
 def marks(intensity: float | None, choice: RoofChoice) -> list[Mark]:
     """Return the kernel's mark on the picture."""
-    return [] if intensity is None else [Mark(choice.what, intensity)]
+    return [] if intensity is None else [Mark(choice.what or "kernel", intensity)]
 
 
 def _over(value: float | None, factor: float) -> float | None:

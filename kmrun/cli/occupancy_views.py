@@ -41,7 +41,7 @@ class Answer:
         registers = f"{count} registers per thread" if count else "registers not given"
         return [
             f"occupancy on {self.target.title}",
-            f"{launch.block_threads} threads per block, {registers}, {asked} bytes of shared memory per block",
+            f"{launch.block_threads} threads per block, {registers}, {asked} bytes of shared memory",
             "",
             *_verdict(found),
             "",

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class RoofChoice:
     """A compute roof: a card's figure, else `{units, in, acc}` of a case, else the author's flop/s."""
 
-    def __init__(self, figure: str | None = None, peak: "Peak | None" = None, what: str = "a kernel") -> None:
-        """Take one of both; `what` is the kernel that the question is about."""
+    def __init__(self, figure: str | None = None, peak: "Peak | None" = None, what: str = "") -> None:
+        """Take one of both; `what` names the kernel that the question is about."""
         self.figure = figure
         self.peak = peak
         self.what = what

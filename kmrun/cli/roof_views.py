@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 from kmrun.cli.roof_source import RoofPair
 from kmrun.cli.terminal import colour_wanted, terminal_width
 from kmrun.core.roofline import attainable, bound, ridge_point
-from kmrun.report.terminal_plot import Mark, rate_text, render
+from kmrun.report.terminal_plot import MARKS, Mark, rate_text, render
 
 if TYPE_CHECKING:
     from kmrun.core.result import Result
 
 _WORDS = {"mem": "memory-bound", "comp": "compute-bound"}
-MOST_MARKS = 26
+MOST_MARKS = len(MARKS)
 
 
 def marks_of(intensities: Sequence[float], results: "Sequence[Result]") -> list[Mark]:
     """Return the kernels to mark: at the intensities given, and where a result's cases landed."""
-    marks = [Mark("a kernel", value) for value in intensities]
+    marks = [Mark("kernel", value) for value in intensities]
     for result in results:
         marks += [
             Mark(case.id, case.intensity, case.tflop_per_s * 1e12)
@@ -40,7 +40,10 @@ def lines(roofs: RoofPair, marks: Sequence[Mark]) -> list[str]:
         *render([roofs.curve], shown, min(terminal_width(), 100), colour_wanted()),
     ]
     if marks:
-        output += ["", *(_sentence(roofs, mark) for mark in shown)]
+        output += [
+            "",
+            *(f"{letter}: {_sentence(roofs, mark)}" for letter, mark in zip(MARKS, shown, strict=False)),
+        ]
     if len(marks) > MOST_MARKS:
         output.append(f"({len(marks) - MOST_MARKS} more are not shown)")
     return output
@@ -78,4 +81,4 @@ def _sentence(roofs: RoofPair, mark: Mark) -> str:
     said = f"{mark.name} at {mark.intensity:.3g} flop/byte is {where}: {rate_text(reach)} attainable"
     if mark.rate is not None:
         said += f", {rate_text(mark.rate)} measured ({mark.rate / reach:.0%})"
-    return said[:1].upper() + said[1:] if mark.rate is None else said
+    return said

@@ -28,7 +28,8 @@ Roof = Callable[[Card], float | None]
 class Standing:
     """One card of a comparison, in SI; None where a figure is unknown or was not asked for.
 
-    `ratio` is the attainable rate over the first card's. `value` is flop/s per dollar and hour.
+    `ratio` is the attainable rate over that of the first card that has one. `value` is flop/s per dollar and
+    hour.
     """
 
     card: Card
@@ -61,32 +62,27 @@ def compare(
 ) -> list[Standing]:
     """Return the standing of every card, in the order given; `costs` is $/h by card id."""
     found: list[Standing] = []
+    first: float | None = None
     for card in cards:
-        speed, peak = bandwidth(card), roof(card)
-        both = speed is not None and peak is not None
-        reach = (
-            roofline.attainable(intensity, speed, peak)
-            if intensity is not None and speed is not None and peak is not None
-            else None
-        )
-        first = found[0].attainable if found else reach
-        price = costs.get(card.id) if costs else None
-        found.append(
-            Standing(
-                card=card,
-                bandwidth=speed,
-                peak=peak,
-                ridge=roofline.ridge_point(speed, peak) if both and speed and peak else None,
-                attainable=reach,
-                ratio=reach / first if reach is not None and first else None,
-                bound=roofline.bound(intensity, speed, peak)
-                if reach is not None and intensity is not None and speed and peak
-                else None,
-                usd_per_h=price,
-                value=reach / price if reach is not None and price else None,
-            )
-        )
+        standing = _standing(card, roof(card), intensity, (costs or {}).get(card.id), first)
+        first = first or standing.attainable
+        found.append(standing)
     return found
+
+
+def _standing(
+    card: Card, peak: float | None, intensity: float | None, price: float | None, first: float | None
+) -> Standing:
+    speed = bandwidth(card)
+    if not speed or not peak:
+        return Standing(card, speed, peak, None, None, None, None, price, None)
+    ridge = roofline.ridge_point(speed, peak)
+    if intensity is None:
+        return Standing(card, speed, peak, ridge, None, None, None, price, None)
+    reach = roofline.attainable(intensity, speed, peak)
+    ratio = reach / (first or reach)
+    bound = roofline.bound(intensity, speed, peak)
+    return Standing(card, speed, peak, ridge, reach, ratio, bound, price, reach / price if price else None)
 
 
 def sentence(standings: Sequence[Standing]) -> str:
@@ -96,7 +92,9 @@ def sentence(standings: Sequence[Standing]) -> str:
         return ""
     memory = [item.card.id for item in known if item.bound == "mem"]
     compute = [item.card.id for item in known if item.bound == "comp"]
-    every = "Every card is" if len(known) > 1 else f"{known[0].card.id} is"
+    every = "Every card is" if len(known) == len(standings) else "Every card with known figures is"
+    if len(known) == 1:
+        every = f"{known[0].card.id} is"
     if not compute:
         said = f"{every} memory-bound here: bandwidth is what you are buying."
     elif not memory:

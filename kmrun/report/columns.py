@@ -37,8 +37,10 @@ def figures(values: Sequence[float | None], suffix: str = "") -> list[str]:
     known = [abs(value) for value in values if value]
     if not known:
         return [MISSING if value is None else f"0{suffix}" for value in values]
-    decimals = max(0, 3 - len(str(int(max(known)))))
-    while decimals < 6 and round(min(known), decimals) < 10 * 10.0**-decimals and min(known) < 1:
+    low, high = min(known), max(known)
+    decimals = max(0, 3 - len(str(int(high))))
+    wanted = 3 if 100 <= high < 1000 and low >= 10 else 2
+    while decimals < 6 and low * 10**decimals < 10 ** (wanted - 1) - 0.5:
         decimals += 1
     return [MISSING if value is None else f"{value:.{decimals}f}{suffix}" for value in values]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 SYMBOLS = "*o+x#@%&"
 MOST = len(SYMBOLS)
 _COLOURS = (36, 33, 35, 32, 34, 31, 96, 93)
-_LABEL = 11
+_LABEL = 12
 _HEIGHT = 15
 _RIDGE = "^"
-_MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Curve:
@@ -78,7 +78,7 @@ def render(
         _draw(grid, owner, across, up, curves[index], index)
     if len(curves) == 1:
         grid[up.cell(curves[0].peak)][across.cell(curves[0].ridge)] = _RIDGE
-    for letter, mark in zip(_MARKS, marks, strict=False):
+    for letter, mark in zip(MARKS, marks, strict=False):
         rate = mark.rate or curves[0].at(mark.intensity)
         row, column = up.cell(rate), across.cell(mark.intensity)
         grid[min(max(row, 0), up.cells - 1)][column] = letter
@@ -89,7 +89,7 @@ def render(
     ]
     lines.append(" " * _LABEL + " +" + "-" * across.cells)
     lines.append(" " * _LABEL + "  " + _intensities(across))
-    lines += _legend(curves, marks, colour)
+    lines += _legend(curves, marks, colour, width)
     return [line.rstrip() for line in lines]
 
 
@@ -129,16 +129,19 @@ def _intensities(across: Span) -> str:
     return "".join(cells)
 
 
-def _legend(curves: Sequence[Curve], marks: Sequence[Mark], colour: bool) -> list[str]:
+def _legend(curves: Sequence[Curve], marks: Sequence[Mark], colour: bool, width: int) -> list[str]:
     indent = " " * (_LABEL + 2)
     lines = []
     at = f" ({_RIDGE}) at" if len(curves) == 1 else " at"
     for index, curve in enumerate(curves):
         symbol = _paint(SYMBOLS[index], index, colour)
         lines.append(f"{indent}{symbol} {curve.name}, ridge{at} {curve.ridge:.3g} flop/byte")
-    for letter, mark in zip(_MARKS, marks, strict=False):
+    for letter, mark in zip(MARKS, marks, strict=False):
         reached = f", measured {rate_text(mark.rate)}" if mark.rate else ""
-        lines.append(f"{indent}{letter} {mark.name} at {mark.intensity:.3g} flop/byte{reached}")
+        where = f" at {mark.intensity:.3g} flop/byte{reached}"
+        room = width - len(indent) - 2 - len(where)
+        name = mark.name if len(mark.name) <= room else mark.name[: max(8, room - 2)] + ".."
+        lines.append(f"{indent}{letter} {name}{where}")
     return lines
 
 

@@ -38,7 +38,7 @@ def match(
     alike = [
         device
         for device in map(per_device, named)
-        if (sm_count is None or device.sm_count in (None, sm_count))
+        if (sm_count is None or device.sm_count is None or sm_count in _counts(device))
         and (gfx is None or device.compute_capability in (None, gfx))
     ]
     fitting = [device for device in alike if _holds(device, memory_bytes)] or [
@@ -48,6 +48,12 @@ def match(
         if device.memory_unified
     ]
     return DriverMatch(fitting[0] if len(fitting) == 1 else None, tuple(device.id for device in fitting))
+
+
+def _counts(device: Card) -> tuple[int, ...]:
+    """Return what a driver may report as the number of units: HIP counts RDNA's CUs in pairs (WGPs)."""
+    units = device.sm_count or 0
+    return (units, units // 2) if device.family.startswith("rdna") else (units,)
 
 
 def _holds(device: Card, memory_bytes: int | None) -> bool:

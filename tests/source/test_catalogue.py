@@ -180,6 +180,8 @@ def test_a_name_of_nothing_is_unknown_and_printable(name: str) -> None:
         ("NVIDIA GeForce RTX 4060 Ti", 34, 7.6, "8.9", "rtx-4060-ti-8gb"),
         ("AMD Instinct MI300X", 304, 191.5, "gfx942:sramecc+:xnack-", "mi300x"),
         ("AMD Radeon Graphics", 304, 255.5, "gfx942:sramecc+:xnack-", "mi325x"),
+        ("AMD Radeon RX 7900 XTX", 48, 24, "gfx1100", "rx-7900-xtx"),
+        ("AMD Radeon RX 7900 XTX", 96, 24, "gfx1100", "rx-7900-xtx"),
         ("Orin", 16, 61.4, "8.7", "jetson-agx-orin-64gb"),
         ("NVIDIA L4", None, None, None, "l4"),
     ],
