@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from kmrun import __version__
 from kmrun.core.card import Card
 from kmrun.core.case import Case
-from kmrun.core.clause import count_sampled
+from kmrun.core.clause import count_sampled, listed_kernels
 from kmrun.core.measurement import Ceilings, Measurement, RunDevice
 from kmrun.core.result import (
     VERSION,
@@ -92,6 +92,7 @@ class _Going:
     started: str
     begin: float
     alpha: float
+    listed: frozenset[str]
     ceilings: Ceilings
     found: list[tuple[Case, Measurement]] = field(default_factory=list)
     judged: list[Judgement] = field(default_factory=list)
@@ -103,7 +104,8 @@ class _Going:
         """Score and judge a case that was measured."""
         roofs = roofs_of(case, self.card, self.device.max_clock_hz)
         scored = score(case, found, self.device, self.ceilings, roofs)
-        judged = judge(case, found, scored, self.device.kind, roofs.card, self.alpha)
+        listed = case.kernel in self.listed
+        judged = judge(case, found, scored, self.device.kind, roofs.card, self.alpha, listed)
         self.found.append((case, found))
         self.judged.append(judged)
         self.entries.append(case_result(case, found, scored, judged, self.job.locate))
@@ -212,7 +214,8 @@ class Session:
         card: Card | None,
         ceilings: Ceilings,
     ) -> _Going:
-        sampled = count_sampled(cases, device.kind, card.id if card else None)
+        card_id = card.id if card else None
+        sampled = count_sampled(cases, device.kind, card_id)
         going = _Going(
             job=job,
             device=device,
@@ -223,6 +226,7 @@ class Session:
             started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             begin=time.monotonic(),
             alpha=corrected_alpha(sampled),
+            listed=listed_kernels(cases, device.kind, card_id),
             ceilings=ceilings,
         )
         self._going.append(going)

@@ -68,6 +68,15 @@ def count_sampled(cases: Iterable[Case], kind: str, card: str | None) -> int:
     )
 
 
+def listed_kernels(cases: Iterable[Case], kind: str, card: str | None) -> frozenset[str]:
+    """Return the kernels that make at least one promise for this device."""
+    return frozenset(
+        case.kernel
+        for case in cases
+        if any(bound_for(clause.bounds, kind, card) is not None for clause in case.clauses)
+    )
+
+
 def judge_clause(
     clause: Clause, bound: float, found: Measurement, scored: Score, kind: str, alpha: float
 ) -> ClauseResult:

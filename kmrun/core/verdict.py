@@ -28,12 +28,19 @@ class Judgement:
 
 
 def judge(
-    case: Case, found: Measurement, scored: Score, kind: str, card: str | None, alpha: float
+    case: Case,
+    found: Measurement,
+    scored: Score,
+    kind: str,
+    card: str | None,
+    alpha: float,
+    listed: bool | None = None,
 ) -> Judgement:
     """Return the verdict of one case.
 
     `kind` is the device's (`cpu`, `cuda`, `rocm`), `card` the id of the matched card or None. `alpha` is the
-    one-sided error rate of one clause: 1 % shared by all that this run decides from samples.
+    one-sided error rate of one clause: 1 % shared by all that this run decides from samples. `listed` says
+    whether any case of the kernel has a clause that speaks of this device; None looks at this case alone.
     """
     if any(finding.outcome == "skipped" for finding in found.findings):
         return Judgement("skipped", tuple(f for f in found.findings if f.outcome == "skipped"))
@@ -52,7 +59,8 @@ def judge(
     # A wrong result brings its own finding, with the place and the figures: one reason for it is enough.
     reasons += [_reason(result) for result in decisive if not (broken and result.kind == "correct")]
     warnings = [result.warning for result in clauses if result.warning]
-    if case.clauses and all(bound is None for _, bound in applying):
+    silent = all(bound is None for _, bound in applying) if listed is None else not listed
+    if case.clauses and silent:
         unlisted = f"no clause speaks of {card or kind}"
         if case.unlisted_device == "fail":
             reasons.append(Finding("unlisted-device", unlisted, "kernel", "fail"))

@@ -36,6 +36,7 @@ LABELS = {
     "far above ceiling": "far faster than the measured ceiling: a cache effect or a wrong formula, no %ceil",
     "unverified roof": "no card of the database matches this device: name one with --card",
     "time unverified": "the calls are too short for the second clock that checks the first",
+    "untested on hardware": "no such card has run kmrun yet: believe these figures with care",
     "hot": "caches were not flushed between calls",
     "unisolated": "the reference ran in the kernel's own process",
     "reference reachable": "a process of the same user could have read the reference",

@@ -3,6 +3,7 @@ from itertools import permutations
 import pytest
 
 from kmrun.core.case import Check
+from kmrun.core.clause import listed_kernels
 from kmrun.core.measurement import Finding, OutputCheck
 from kmrun.core.score import Roofs, score
 from kmrun.core.verdict import Judgement, exit_code, judge, verdict_of, worst_check
@@ -158,6 +159,17 @@ def test_unlisted_device(policy, verdict):
 def test_a_device_that_one_clause_names_is_listed():
     clauses = (clause("min_roof", {"h100-sxm": 0.5}), clause("min_ceiling", {"cpu": 0.1}))
     assert judged(make_case(clauses=clauses, unlisted_device="fail")).verdict == "pass"
+
+
+def test_a_kernel_that_another_case_lists_is_listed():
+    case = make_case(clauses=(clause("min_roof", {"h100-sxm": 0.5}),), unlisted_device="fail")
+    found = make_found()
+    scored = score(case, found, CPU, CEILINGS, Roofs())
+    assert judge(case, found, scored, "cpu", None, 0.01, listed=True).verdict == "pass"
+    assert judge(case, found, scored, "cpu", None, 0.01, listed=False).verdict == "fail"
+    other = make_case(clauses=(clause("min_ceiling", {"cpu": 0.1}),))
+    assert listed_kernels([case, other], "cpu", None) == {"add"}
+    assert listed_kernels([case], "cpu", None) == frozenset()
 
 
 def test_xfail_breaks_nothing():
