@@ -13,8 +13,9 @@ import typer
 from kmrun.cli.session import Job, Outcome, Session, Supervising
 from kmrun.core.card import Card, per_device
 from kmrun.core.case import Case
+from kmrun.core.entries import Locate
 from kmrun.core.measurement import RunDevice
-from kmrun.core.result import Locate, Result
+from kmrun.core.result import Result
 from kmrun.core.verdict import exit_code
 from kmrun.errors import EnvironmentLacks, UsageError
 from kmrun.measure.supervisor import Isolation, RunOptions, Supervisor

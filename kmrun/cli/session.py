@@ -16,24 +16,16 @@ from kmrun import __version__
 from kmrun.core.card import Card
 from kmrun.core.case import Case
 from kmrun.core.clause import count_sampled, listed_kernels
+from kmrun.core.entries import Locate, case_result, ceiling_entry, device_entry
 from kmrun.core.measurement import Ceilings, Measurement, RunDevice
-from kmrun.core.result import (
-    VERSION,
-    CaseResult,
-    Locate,
-    Result,
-    SuiteEntry,
-    case_result,
-    ceiling_entry,
-    device_entry,
-)
+from kmrun.core.result import VERSION, CaseResult, Result, SuiteEntry
 from kmrun.core.roofs import roofs_of
 from kmrun.core.score import score
 from kmrun.core.statistics import corrected_alpha
 from kmrun.core.verdict import Judgement, judge
 from kmrun.errors import KmrunError
 from kmrun.report.progress import Progress
-from kmrun.report.view import axes_label
+from kmrun.report.words import axes_label
 from kmrun.store.repository import git_state
 
 

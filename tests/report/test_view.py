@@ -3,10 +3,11 @@ from dataclasses import replace
 
 import pytest
 
+from kmrun.core.entries import device_entry
 from kmrun.core.measurement import Finding
-from kmrun.core.result import device_entry
 from kmrun.core.score import Roofs
-from kmrun.report.view import LABELS, axes_label, case_labels, repro, view, word_of
+from kmrun.report.view import repro, view
+from kmrun.report.words import LABELS, axes_label, case_labels, word_of
 from support.cases import GPU, clause, make_case, make_found, make_rival
 from support.results import make_entry, make_result
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 from kmrun.core.case import Case
+from kmrun.core.entries import case_result, ceiling_entry, device_entry
 from kmrun.core.measurement import Measurement, RunDevice
-from kmrun.core.result import CaseResult, Result, SuiteEntry, case_result, ceiling_entry, device_entry
+from kmrun.core.result import CaseResult, Result, SuiteEntry
 from kmrun.core.score import Roofs, score
 from kmrun.core.verdict import judge
 from support.cases import CEILINGS, CPU, make_case, make_found

@@ -1,0 +1,69 @@
+"""The words of a scorecard: verdicts, remarks, and what a case is called beside its neighbours."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kmrun.core.dtypes import is_dtype
+from kmrun.core.result import CaseResult
+
+WORDS = {
+    "pass": "pass",
+    "fail": "FAIL",
+    "wrong": "WRONG",
+    "error": "ERROR",
+    "inconclusive": "INCONCLUSIVE",
+    "skipped": "skipped",
+}
+"""How a verdict reads in a table; a failing case whose result is wrong is `WRONG`."""
+
+LABELS = {
+    "in cache": "the working set lives in the cache: %ceil is of the cache's own bandwidth",
+    "ceiling beaten": "faster than the measured ceiling, which was measured too low: it counts as 100 %",
+    "far above ceiling": "far faster than the measured ceiling: a cache effect or a wrong formula, no %ceil",
+    "unverified roof": "no card of the database matches this device: name one with --card",
+    "time unverified": "the second clock did not confirm the first: calls too short, or a machine too busy",
+    "untested on hardware": "no such card has run kmrun yet: believe these figures with care",
+    "hot": "caches were not flushed between calls",
+    "unisolated": "the reference ran in the kernel's own process",
+    "reference reachable": "a process of the same user could have read the reference",
+}
+
+
+def word_of(case: CaseResult) -> str:
+    """Return how the verdict of a case reads."""
+    return WORDS["wrong" if case.verdict == "fail" and case.correct is False else case.verdict]
+
+
+def case_labels(cases: Sequence[CaseResult]) -> list[str]:
+    """Return a short label for each case: of a kernel with several, only the axes that vary among them."""
+    varying: dict[str, list[str]] = {}
+    for kernel in {case.kernel for case in cases}:
+        own = [case.axes for case in cases if case.kernel == kernel]
+        names = list(dict.fromkeys(name for axes in own for name in axes))
+        varying[kernel] = [
+            name for name in names if len(own) == 1 or len({repr(axes.get(name)) for axes in own}) > 1
+        ]
+    return [axes_label(case.axes, varying[case.kernel]) for case in cases]
+
+
+def axes_label(axes: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return `s=4096 bf16 causal`: dtypes by value, switches by name where they are on."""
+    words = [_axis(name, axes[name]) for name in names if name in axes]
+    said = [word for word in words if word]
+    return " ".join(said) or ", ".join(f"{name}={_plain(axes[name])}" for name in names if name in axes)
+
+
+def _axis(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return name if value else ""
+    if isinstance(value, str) and is_dtype(value):
+        return value
+    return f"{name}={_plain(value)}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"<{len(value)}>"
+    return str(value)
