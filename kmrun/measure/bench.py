@@ -2,6 +2,7 @@
 
 import random
 import secrets
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from kmrun.measure.copies import (
     refill_tree,
     shuffled_contents,
 )
+from kmrun.measure.faults import SideFault
 from kmrun.measure.timer import Budget, Flusher, Rotation, Sampler, Stopwatch
 
 MOST_KEPT = 6
@@ -98,11 +100,18 @@ class Bench:
         self._bind(key, loaded, 1)
         sampler = self.timed[key].sampler
         with user_code(loaded):
+            self.stopwatch.learn(sampler.rotation.thunks[0])
             first = min(sampler.one()[0] for _ in range(3))
             batch = 1 if self.flushes else sampler.choose_batch(first)
             if self.case.mutates:  # a copy is good for one call until it is restored
                 batch = sampler.batch = min(batch, len(self.copies))
-        return {"call_ns": first, "batch": batch}
+        if self.cold and batch == 1 and self.stopwatch.kind == "cuda":
+            # A long call is worth a flush: it leaves no dirty line of the call before for this one to evict.
+            sampler.before = self._flush
+        return {"call_ns": first, "batch": batch, "flushes": sampler.before is not None}
+
+    def _flush(self) -> None:
+        self.flusher()()
 
     def warm_up(self, key: str, most_ns: float, at_least: int) -> float:
         """Call until the level is stable; return it in ns per call."""
@@ -128,8 +137,12 @@ class Bench:
                 collected = copy_tree(collected)
             self.kept.append(Kept(self.holds[place], collected))
 
+        graphs = _compiled_graphs()
         with user_code(timed.loaded):
             samples = timed.sampler.window(budget, keep, wants, progress)
+        if timed.loaded.implementation.compile is not None and _compiled_graphs() != graphs:
+            sentence = f"torch.compile compiled {timed.loaded.who} again while it was timed"
+            raise SideFault("recompiled", sentence, timed.loaded.fault)
         self._check_last(timed)
         return samples
 
@@ -180,7 +193,7 @@ class Bench:
         sampler = Sampler(
             self.stopwatch,
             Rotation([bound.thunk for bound in bounds]),
-            before=(lambda: self.flusher()()) if self.flushes else None,
+            before=self._flush if self.flushes else None,
             after=self._restore if self.case.mutates else None,
             batch=batch,
         )
@@ -191,3 +204,9 @@ class Bench:
         for place in places:
             for name in self.case.mutates:
                 refill_tree(self.copies[place][name], self.contents[self.holds[place]][name])
+
+
+def _compiled_graphs() -> int:
+    """Return how many graphs torch.compile has made in this process; 0 before it was ever used."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    return int(utils.counters["stats"]["unique_graphs"]) if utils is not None else 0

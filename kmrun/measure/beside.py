@@ -41,6 +41,7 @@ def time_rivals(trial: "Trial") -> None:
             trial.judge("stage", cold=cold, bytes_per_call=trial.bytes_per_call())
         levels = {key: ready(trial, key) for key, _, _ in found}
     trial.kernel("refresh")
+    trial.known["handoff_ns"] = _handoff_ns(trial)
     trial.known["rivals"] = tuple(
         _alternate(trial, key, role, implementation.name, levels[key]) for key, role, implementation in found
     )
@@ -61,7 +62,7 @@ def ready(trial: "Trial", key: str) -> float:
 def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float) -> Rival:
     """Time the kernel and a rival in ABBA or BAAB blocks, the order drawn at random."""
     kernel_ns = median(trial.known["samples_ns"])
-    plans = {KERNEL: _turn(kernel_ns), key: _turn(rival_ns)}
+    plans = {KERNEL: _turn(kernel_ns, trial.run.on_cpu), key: _turn(rival_ns, trial.run.on_cpu)}
     limit_s = trial.case.timing.max_time_ms * (0.25 if trial.run.options.quick else 1.0) / 1e3
     begin, hard = time.monotonic(), trial.case.case_timeout_s / 3
     bounds = [
@@ -97,9 +98,27 @@ def _take_turn(trial: "Trial", who: str, calls: int, discard: int) -> list[float
     return samples
 
 
-def _turn(call_ns: float) -> tuple[int, int]:
-    """Return (calls, discarded calls) of a turn: about 2 ms, one to eight calls; long calls need no run-up."""
-    return max(1, min(8, round(2e6 / max(call_ns, 1.0)))), 1 if call_ns < 20e6 else 0
+def _turn(call_ns: float, on_cpu: bool) -> tuple[int, int]:
+    """Return (calls, discarded calls) of a turn.
+
+    On a CPU about 2 ms, one to eight calls, and long calls need no run-up; on a GPU 20 ms of device time after
+    two calls that bring the clocks back up.
+    """
+    if on_cpu:
+        return max(1, min(8, round(2e6 / max(call_ns, 1.0)))), 1 if call_ns < 20e6 else 0
+    return max(1, min(200, round(20e6 / max(call_ns, 1.0)))), 2
+
+
+def _handoff_ns(trial: "Trial") -> float:
+    """Return what handing over between the sides costs: stop one, wake the other, one empty request."""
+    costs = []
+    for _ in range(5):
+        for ask, idle in ((trial.kernel, trial.side_of_judge), (trial.judge, trial.side_of_kernel)):
+            begin = time.perf_counter_ns()
+            with Idle(idle() if trial.run.on_cpu and not trial.inline else None):
+                ask("ping")
+            costs.append(time.perf_counter_ns() - begin)
+    return median(costs)
 
 
 def _straddles(pairs: list[tuple[float, float]], bounds: list[float]) -> bool:

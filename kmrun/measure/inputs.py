@@ -149,6 +149,8 @@ def _generator(device: torch.device, seed: int) -> torch.Generator:
 def _build_one(
     argument: Argument, case: Case, seed: int, device: torch.device, named: Mapping[str, Any]
 ) -> Any:
+    if argument.init == "value" and argument.options.get("is_dtype"):
+        return torch_dtype(argument.options["value"], device)
     if argument.init == "value":
         return _as_passed(argument.options.get("value"), named)
     if argument.init in FILLERS:

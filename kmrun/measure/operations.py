@@ -16,6 +16,7 @@ import torch
 from kmrun.core.case import Case, Implementation, Output
 from kmrun.core.measurement import OutputCheck
 from kmrun.core.plain import from_plain, to_plain
+from kmrun.core.statistics import median
 from kmrun.device import cpu
 from kmrun.measure import ceiling, checks, inputs, lifeline, machine, outputs, selftest
 from kmrun.measure.bench import Bench
@@ -45,9 +46,17 @@ class Operations:
         self._flusher: Flusher | None = None
         self._flags: dict[str, Any] = {}
         self._opening: dict[str, Any] = {}
+        self._environment: dict[str, str | None] = {}
+        """Variables that implementations set, and what they were before."""
         self._forget()
 
     def _forget(self) -> None:
+        for name, value in self._environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._environment.clear()
         self._case: Case | None = None
         self._contents: dict[int, dict[str, Any]] = {}
         self._grads: dict[int, dict[str, Any]] = {}
@@ -107,6 +116,10 @@ class Operations:
         plain: dict[str, Any] = to_plain(dataclasses.replace(found, wall_ns=float(_clock() - begin)))
         return plain
 
+    def probe(self) -> float:
+        """Run a tiny kernel and wait for it: is the device still alive? Returns a sum that must be 64."""
+        return float(torch.ones(64, device=self._device).sum().item())
+
     def memory(self) -> dict[str, int]:
         """Return the bytes that are free for a case on the device."""
         if self._device.type == "cuda":
@@ -136,6 +149,7 @@ class Operations:
         implementation = _implementation(case, key)
         fault, who = ("kernel", "the kernel") if key == KERNEL else ("suite", f"the {_role(case, key)}")
         for name, value in implementation.env.items():
+            self._environment.setdefault(name, os.environ.get(name))
             os.environ[name] = value
         self._loaded[key] = load(case, implementation, "kernel" if fault == "kernel" else "suite", who)
         return {"wall_ns": _clock() - begin}
@@ -294,16 +308,17 @@ class Operations:
 
     def window(self, key: str, budget: dict[str, Any]) -> dict[str, Any]:
         """Time an implementation alone."""
+        watch = self._stopwatch()
+        watch.host_ns.clear()
         samples = self._benched().window(
             key, Budget(**budget), lambda count: self._progress(f"timing {count} samples")
         )
         self._check_flags()
-        watch = self._stopwatch()
         return {
             "samples_ns": samples,
             "kept": len(self._benched().kept),
             "event_ns": watch.spread_ns,
-            "host_ns": watch.last_host_ns,
+            "host_ns": median(watch.host_ns) if watch.host_ns else None,
         }
 
     def turn(self, key: str, calls: int, discard: int) -> list[float]:

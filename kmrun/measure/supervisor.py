@@ -26,6 +26,8 @@ Isolation = Literal["auto", "paired", "serial", "inline"]
 
 OPEN_TIMEOUT_S = 120.0
 CEILING_NS = 0.5e9
+RECOVERY_S = 30.0
+_LEAVES_WRECKAGE = frozenset({"timeout", "signal", "killed", "exited", "device_error"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Supervisor:
         self._opened: Ceilings | None = None
         self._ceiling_dtypes: tuple[str, ...] = ()
         self._cache_bytes: int | None = None
+        self._free_at_start = 0
 
     def __enter__(self) -> Self:
         """Start the judge and learn what the device is."""
@@ -80,6 +83,7 @@ class Supervisor:
             self.__exit__(None, None, None)
             raise
         self._device = from_plain(RunDevice, facts["device"])
+        self._free_at_start = self._free_bytes()
         self.environment = {
             **facts["torch"],
             "isolation": self.isolation,
@@ -179,8 +183,27 @@ class Supervisor:
         skipped = self._why_skipped(case)
         if skipped is not None:
             return Measurement(case.id, findings=(skipped,))
-        trial = Trial(self, case, progress)
-        return trial.measure(begin)
+        found = Trial(self, case, progress).measure(begin)
+        if not self.on_cpu and any(finding.code in _LEAVES_WRECKAGE for finding in found.findings):
+            self._await_recovery(case)
+        return found
+
+    def _await_recovery(self, case: Case) -> None:
+        """Wait for a GPU after its side was killed: its memory comes back, and a probe kernel runs.
+
+        Raises:
+            EnvironmentLacks: neither happens; going on would measure a broken device.
+        """
+        deadline = time.monotonic() + RECOVERY_S
+        try:
+            if self.judge().ask("probe", RECOVERY_S) != 64.0:
+                raise EnvironmentLacks(f"device wedged after {case.id}: it computes wrongly")
+            while self._free_bytes() < 0.8 * self._free_at_start and time.monotonic() < deadline:
+                time.sleep(0.2)
+        except (Stopped, Died, TimedOut) as lost:
+            raise EnvironmentLacks(f"device wedged after {case.id}: {lost}") from lost
+        if self._free_bytes() < 0.8 * self._free_at_start:
+            raise EnvironmentLacks(f"device wedged after {case.id}: its memory does not come back")
 
     def _why_skipped(self, case: Case) -> Finding | None:
         requires = case.requires

@@ -9,7 +9,9 @@ no flush stands between samples. Otherwise, and for long calls on a GPU, the cac
 twice its size is written, then a second buffer of its size is read, so that no dirty line is left to evict.
 """
 
+import ctypes
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -45,14 +47,14 @@ class Stopwatch(Protocol):
     kind: str
     spread_ns: float
     """Of empty timings: from the 10th to the 90th percentile."""
-    last_host_ns: float | None
-    """What submitting a call cost the host last time; None where the call itself runs on the host."""
+    host_ns: list[float]
+    """What submitting a call cost the host, per sample; stays empty where the call itself runs on the host."""
 
     def batch_ns(self, thunks: Sequence[Thunk], outputs: list[Any] | None) -> float:
         """Run the thunks back to back, return their time in ns; keep their results in `outputs` if given."""
 
-    def synchronize(self) -> None:
-        """Wait until the device is idle."""
+    def learn(self, thunk: Thunk) -> None:
+        """Find out what must be known of an implementation before it is timed."""
 
 
 class CpuStopwatch:
@@ -64,15 +66,15 @@ class CpuStopwatch:
         empty = sorted(self._run([_nothing], None) for _ in range(301))
         self.overhead_ns = float(empty[150])
         self.spread_ns = float(empty[270] - empty[30])
-        self.last_host_ns: float | None = None
+        self.host_ns: list[float] = []
 
     def batch_ns(self, thunks: Sequence[Thunk], outputs: list[Any] | None) -> float:
         """See `Stopwatch`."""
         elapsed = self._run(thunks, outputs)
         return max(elapsed - self.overhead_ns, 1.0)
 
-    def synchronize(self) -> None:
-        """CPU calls are synchronous."""
+    def learn(self, thunk: Thunk) -> None:
+        """CPU calls are synchronous: nothing to learn."""
 
     @staticmethod
     def _run(thunks: Sequence[Thunk], outputs: list[Any] | None) -> int:
@@ -106,7 +108,7 @@ class CudaStopwatch:
         self._sleep = torch.cuda._sleep
         self.spins = True
         self.overhead_ns = 0.0
-        self.last_host_ns: float | None = None
+        self.host_ns: list[float] = []
         pairs = sorted(self.batch_ns([], None) for _ in range(101))
         self.overhead_ns = pairs[50]
         self.spread_ns = pairs[90] - pairs[10]
@@ -122,36 +124,34 @@ class CudaStopwatch:
             result = thunk()
             if outputs is not None:
                 outputs.append(result)
-        self.last_host_ns = (_clock() - host) / max(len(thunks), 1)
+        self.host_ns.append((_clock() - host) / max(len(thunks), 1))
         end.record()
         end.synchronize()
         elapsed: float = begin.elapsed_time(end) * 1e6
         return max(elapsed - self.overhead_ns, 0.0)
 
-    def synchronize(self) -> None:
-        """Wait until the device is idle."""
-        self._sync(self._device)
+    def learn(self, thunk: Thunk) -> None:
+        """Find out whether a call waits for the device by itself; if so, never spin before it.
 
-    def notice_synchronising(self, thunk: Thunk) -> bool:
-        """Find out whether a call waits for the device by itself; if so, spin no more before it."""
+        The call is made behind a long spin: a call that only submits is back long before the spin ends.
+        """
         begin, end = self._event(enable_timing=True), self._event(enable_timing=True)
-        self.synchronize()
+        self._sync(self._device)
         begin.record()
         self._sleep(self._SPIN_CYCLES * 8)
         end.record()
         host = _clock()
         thunk()
         host_ns = _clock() - host
-        self.synchronize()
-        if host_ns > 0.8e6 * begin.elapsed_time(end):
-            self.spins = False
-        return not self.spins
+        self._sync(self._device)
+        self.spins = host_ns < 0.8e6 * begin.elapsed_time(end)
 
 
 class Flusher:
     """Evicts everything from the last-level cache; its own time is never part of a sample."""
 
     def __init__(self, llc_bytes: int, device: torch.device) -> None:
+        self._reset_persisting = _persisting_reset() if device.type == "cuda" else _nothing
         self._written = torch.empty(2 * llc_bytes, dtype=torch.uint8, device=device)
         self._read = torch.zeros(llc_bytes // 4, dtype=torch.int32, device=device)
         self._sink = torch.zeros((), dtype=torch.int64, device=device)
@@ -159,6 +159,7 @@ class Flusher:
 
     def __call__(self) -> None:
         """Write twice the cache's size, then read a second buffer of its size, in stream order."""
+        self._reset_persisting()
         self._written.fill_(1)
         torch.sum(self._read, dim=0, dtype=torch.int64, out=self._sink)
 
@@ -294,6 +295,15 @@ def quiet_collector() -> Iterator[None]:
 
 def _nothing() -> None:
     pass
+
+
+def _persisting_reset() -> Callable[[], object]:
+    """Return the driver's call that gives persisting L2 lines back; torch has none. Nothing on AMD."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return _nothing
+    return getattr(driver, "cuCtxResetPersistingL2Cache", _nothing)
 
 
 def _middle(values: Sequence[float]) -> float:

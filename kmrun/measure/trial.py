@@ -277,7 +277,7 @@ class Trial(Asking):
             "event_ns": facts["event_ns"],
             "host_ns": facts["host_ns"],
             "rechecked_share": min(1.0, facts["kept"] / (len(self._known["samples_ns"]) * facts["batch"])),
-            "extra": {"copies": facts["copies"], "cold_by": facts["means"]},
+            "extra": {"copies": facts["copies"], "cold_by": "flush" if facts["flushes"] else facts["means"]},
         }
         self._kept = facts["kept"]
         if cold and not facts["cold"]:
