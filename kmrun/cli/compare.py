@@ -30,15 +30,17 @@ def command(
         str | None, typer.Option(metavar="KEY", help="attainable, memory, peak, ridge, cost, value or name.")
     ] = None,
     cards_file: Annotated[
-        list[Path] | None, typer.Option("--cards", metavar="FILE", help="Your own card file, laid over ours.")
+        list[Path] | None,
+        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
     ] = None,
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the rooflines as a picture.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Compare cards: bandwidth, peaks, ridge point, what each attains at an intensity, and for what money.
+    r"""Compare cards: bandwidth, peaks, ridge point, what each attains at an intensity, and for what money.
 
+    \b
     kmrun compare 4090 a100-80gb h100-sxm --ai 0.33 --cost 4090=0.35,a100-80gb=1.19,h100-sxm=2.69
     """
     import gc

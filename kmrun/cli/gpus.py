@@ -23,12 +23,14 @@ def command(
         typer.Option(metavar="KEY", help="name, year, memory, vram, tdp, fp32, fp16, bf16, fp8, fp4, ..."),
     ] = None,
     cards_file: Annotated[
-        list[Path] | None, typer.Option("--cards", metavar="FILE", help="Your own card file, laid over ours.")
+        list[Path] | None,
+        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
-    """List the cards that kmrun knows, with peaks derived from rates, clocks and units.
+    r"""List the cards that kmrun knows, with peaks derived from rates, clocks and units.
 
+    \b
     kmrun gpus --vendor nvidia --min-vram 80 --sort bf16
     """
     import json

@@ -16,9 +16,7 @@ def command(
         int, typer.Option(metavar="BYTES", help="Dynamic shared memory per block, opted in over 48 KiB.")
     ] = 0,
     barriers: Annotated[int | None, typer.Option(metavar="N", help="Barriers per block (default 1).")] = None,
-    carveout: Annotated[
-        int, typer.Option(metavar="PERCENT", help="Preferred share of shared memory (default: all).")
-    ] = 100,
+    carveout: Annotated[int, typer.Option(metavar="PERCENT", help="Preferred share of shared memory.")] = 100,
     cc: Annotated[
         str | None, typer.Option("--cc", metavar="X.Y", help="Compute capability, e.g. 8.6.")
     ] = None,
@@ -29,14 +27,15 @@ def command(
         typer.Option(metavar="FILE|-", help="Output of `nvcc -Xptxas -v`: reports every kernel in it."),
     ] = None,
     cards_file: Annotated[
-        list[Path] | None, typer.Option("--cards", metavar="FILE", help="Your own card file, laid over ours.")
+        list[Path] | None,
+        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Say how many blocks and warps of a launch an SM holds, what limits it, and what would help.
+    r"""Say how many blocks and warps of a launch an SM holds, what limits it, and what would help.
 
+    \b
     kmrun occupancy --block 256 --regs 64 --smem 8192 --cc 8.6
-
     nvcc -Xptxas -v -c k.cu 2>&1 | kmrun occupancy --ptxas - --block 256
     """
     import json

@@ -32,12 +32,14 @@ def command(
     ] = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the picture as SVG.")] = None,
     cards_file: Annotated[
-        list[Path] | None, typer.Option("--cards", metavar="FILE", help="Your own card file, laid over ours.")
+        list[Path] | None,
+        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Draw a roofline in the terminal, say where the ridge is and what a kernel can attain.
+    r"""Draw a roofline in the terminal, say where the ridge is and what a kernel can attain.
 
+    \b
     kmrun roofline --gpu 4090 --ai 0.33 --ai 40
     """
     import json
