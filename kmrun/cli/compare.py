@@ -38,11 +38,11 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    r"""Compare cards: bandwidth, peaks, ridge point, what each attains at an intensity, and for what money.
+    """Compare cards: bandwidth, peaks, ridge point, what each attains at an intensity, and for what money.
 
     \b
     kmrun compare 4090 a100-80gb h100-sxm --ai 0.33 --cost 4090=0.35,a100-80gb=1.19,h100-sxm=2.69
-    """
+    """  # noqa: D301 (Click wants the control character)
     import gc
 
     from kmrun.cli import comparing

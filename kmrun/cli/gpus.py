@@ -28,11 +28,11 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
-    r"""List the cards that kmrun knows, with peaks derived from rates, clocks and units.
+    """List the cards that kmrun knows, with peaks derived from rates, clocks and units.
 
     \b
     kmrun gpus --vendor nvidia --min-vram 80 --sort bf16
-    """
+    """  # noqa: D301 (Click wants the control character)
     import json
 
     from kmrun.cli import listing

@@ -32,12 +32,12 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    r"""Say how many blocks and warps of a launch an SM holds, what limits it, and what would help.
+    """Say how many blocks and warps of a launch an SM holds, what limits it, and what would help.
 
     \b
     kmrun occupancy --block 256 --regs 64 --smem 8192 --cc 8.6
     nvcc -Xptxas -v -c k.cu 2>&1 | kmrun occupancy --ptxas - --block 256
-    """
+    """  # noqa: D301 (Click wants the control character)
     import json
 
     from kmrun.cli import occupancy_views as views

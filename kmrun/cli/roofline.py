@@ -37,11 +37,11 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    r"""Draw a roofline in the terminal, say where the ridge is and what a kernel can attain.
+    """Draw a roofline in the terminal, say where the ridge is and what a kernel can attain.
 
     \b
     kmrun roofline --gpu 4090 --ai 0.33 --ai 40
-    """
+    """  # noqa: D301 (Click wants the control character)
     import json
 
     from kmrun.cli import roof_views as views
