@@ -172,9 +172,10 @@ def compiled(cards: Iterable[Card]) -> str:
 def _shipped() -> tuple[Mapping[str, Card | str], str | None]:
     path = resources.folder("cards") / COMPILED
     if path.exists():
-        head, names, _, *rows = path.read_text(encoding="utf-8").splitlines()
-        if head == f'{{"generated_from": "{fingerprint()}",':
-            pairs = (row.rstrip(",").split(": ", 1) for row in rows[:-1])
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if lines and lines[0] == f'{{"generated_from": "{fingerprint()}",':
+            _, names, _, *rows, _ = lines
+            pairs = (row.rstrip(",").split(": ", 1) for row in rows)
             return {key.strip('"'): entry for key, entry in pairs}, names.split(": ", 1)[1].rstrip(",")
     from kmrun.source.card_files import read_architectures, read_cards
 
