@@ -5,7 +5,7 @@ import platform
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -174,13 +174,16 @@ class Session:
         return outcome
 
     def _run_in(self, folder: str, jobs: Sequence[Job]) -> None:
-        with self._open(folder) as supervisor:
+        around = self._progress(0)
+        around.start("starting the sides")
+        with closing(around), self._open(folder) as supervisor:
             device = supervisor.device
             card = self._match_card(device)
             if card is not None and card.llc_bytes:
                 supervisor.use_cache_bytes(card.llc_bytes)
             selected = [(job, job.cases_for(device, card.id if card else None)) for job in jobs]
             every = [case for _, cases in selected for case in cases]
+            around.start("measuring what this machine delivers")
             ceilings = supervisor.open_ceilings(_dtypes(every)) if every else Ceilings()
             progress, here = self._progress(len(every)), []
             try:
@@ -191,6 +194,7 @@ class Session:
             finally:
                 progress.close()
             if every:
+                around.start("measuring once more what this machine delivers")
                 final = supervisor.close_ceilings()
                 for going in here:
                     going.held_against(final)

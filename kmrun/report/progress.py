@@ -27,7 +27,10 @@ class Progress:
 
 
 class Line(Progress):
-    """Rewrites one terminal line: `7/12  sdpa s=4096 bf16 · timing 340 samples · about 9 s left`."""
+    """Rewrites one terminal line: `7/12  sdpa s=4096 bf16 · timing 340 samples · about 9 s left`.
+
+    With a `total` of 0 it only says what is going on.
+    """
 
     def __init__(self, stream: TextIO, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -72,7 +75,8 @@ class Line(Progress):
         if not force and self._written is not None and now - self._written < _EVERY_S:
             return
         self._written = now
-        parts = [f"{min(self._done + 1, self._total)}/{self._total}  {self._label}"]
+        counter = f"{min(self._done + 1, self._total)}/{self._total}  " if self._total else ""
+        parts = [f"{counter}{self._label}"]
         if text:
             parts.append(text)
         left = self.left_s()

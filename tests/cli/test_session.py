@@ -160,4 +160,10 @@ def test_progress_follows_the_cases():
     supervisor = FakeSupervisor()
     session = Session(lambda folder: supervisor, lambda device: None, lambda total: Told(), lambda _: None)
     session.run([job(of=cases(1))])
-    assert told == ["add n=1", "timing 41 samples", "done", "closed"]
+    assert told == [
+        "starting the sides",
+        "measuring what this machine delivers",
+        *("add n=1", "timing 41 samples", "done", "closed"),
+        "measuring once more what this machine delivers",
+        "closed",
+    ]

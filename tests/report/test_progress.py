@@ -28,6 +28,15 @@ def test_a_case_is_shown_as_it_begins(clock):
     assert last(stream) == "1/12  sdpa s=4096 bf16"
 
 
+def test_without_cases_there_is_no_counter(clock):
+    stream = io.StringIO()
+    line = Line(stream, 0, clock)
+    line.start("starting the sides")
+    assert last(stream) == "starting the sides"
+    line.close()
+    assert last(stream) == ""
+
+
 def test_phases_and_the_time_left(clock):
     stream = io.StringIO()
     line = Line(stream, 4, clock)
