@@ -39,6 +39,8 @@ KINDS = {
     "architecture": DocumentKind(
         "kmrun.schema.architecture", "ArchitectureFile", 1, "kmrun architectures: rates and limits of an SM"
     ),
+    "model": DocumentKind("kmrun.schema.model", "ModelFile", 1, "kmrun models: language models by shapes"),
+    "quant": DocumentKind("kmrun.schema.quant", "QuantFile", 1, "kmrun quants: weight formats"),
 }
 """The kinds by name; a new kind of document needs one line here and its model."""
 

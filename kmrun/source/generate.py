@@ -1,4 +1,4 @@
-"""Writes core/architectures.py and cards/catalogue.json from cards/*.yaml; `--check` only compares.
+"""Writes core/architectures.py and the compiled catalogues from cards/*.yaml; `--check` only compares.
 
     python -m kmrun.source.generate [--check]
 
@@ -13,8 +13,10 @@ from pathlib import Path
 
 from kmrun import resources
 from kmrun.core.architecture import Architecture
+from kmrun.source import model_catalogue
 from kmrun.source.card_files import read_architectures, read_cards
 from kmrun.source.catalogue import COMPILED, compiled, sources
+from kmrun.source.model_files import read_models, read_quants
 
 _WIDTH = 110
 _HEADER = '''"""Architectures by id: rates per unit and clock, and what one SM holds.
@@ -42,10 +44,15 @@ def generated() -> dict[Path, str]:
     cards_yaml, architectures_yaml = sources()
     architectures = read_architectures(architectures_yaml)
     cards = read_cards(cards_yaml, architectures=architectures)
+    models_yaml, quants_yaml = model_catalogue.sources()
+    language_models = model_catalogue.compiled(
+        read_models(models_yaml).values(), read_quants(quants_yaml).values()
+    )
     package = Path(__file__).resolve().parent.parent
     return {
         package / "core" / "architectures.py": architectures_module(architectures),
         resources.folder("cards") / COMPILED: compiled(cards.values()),
+        resources.folder("cards") / model_catalogue.COMPILED: language_models,
     }
 
 
