@@ -7,14 +7,16 @@ points here have kept their C interface through all its versions.
 import ctypes
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kmrun.device.cuda_attributes import ATTRIBUTES
 from kmrun.errors import EnvironmentLacks
 
 _LIBRARIES = {"linux": ("libcuda.so.1", "libcuda.so"), "win32": ("nvcuda.dll",)}
-_SUCCESS, _INVALID_VALUE, _NO_DEVICE = 0, 1, 100
+_SUCCESS, _INVALID_VALUE, _NO_DEVICE, _NOT_SUPPORTED = 0, 1, 100, 801
+_PROBED = range(1, max(ATTRIBUTES) + 100)
+"""Newer drivers know more attributes than the table: their numbers follow on."""
 _FAILURES = {
     2: "out of memory",
     3: "not initialized",
@@ -30,7 +32,11 @@ _FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class CudaDevice:
-    """One device as the driver shows it. `attributes` by the names of `cuda_attributes`, those it knows."""
+    """One device as the driver shows it.
+
+    `attributes` holds those that the driver knows, by the names of `cuda_attributes`, newer ones as
+    `attribute_<number>`. `uuid` is a MIG slice's own where the device is one.
+    """
 
     index: int
     name: str
@@ -59,6 +65,21 @@ class CudaDevice:
         clock = _kilohertz(self.attributes.get("memory_clock_rate"))
         bits = self.attributes.get("global_memory_bus_width")
         return 2 * clock * bits / 8 if clock and bits else None
+
+
+    @property
+    def is_mig(self) -> bool:
+        """Whether this is a slice of a GPU: the driver says so in the name, `... MIG 1g.10gb`."""
+        return " MIG " in self.name
+
+    @property
+    def pci_address(self) -> str | None:
+        """`0000:3b:00.0`, None where the driver does not say."""
+        parts = [self.attributes.get(f"pci_{part}_id") for part in ("domain", "bus", "device")]
+        domain, bus, slot = parts
+        if domain is None or bus is None or slot is None:
+            return None
+        return f"{domain:04x}:{bus:02x}:{slot:02x}.0"
 
 
 class CudaDriver:
@@ -102,34 +123,43 @@ class CudaDriver:
         memory = ctypes.c_size_t()
         self._call("cuDeviceTotalMem_v2", ctypes.byref(memory), handle)
         attributes = {
-            known: value
-            for number, known in ATTRIBUTES.items()
+            ATTRIBUTES.get(number, f"attribute_{number}"): value
+            for number in _PROBED
             if (value := self._attribute(number, handle)) is not None
         }
         text = name.value.decode("utf-8", errors="replace")
-        return CudaDevice(index, text, memory.value, self._uuid(handle), attributes)
+        return CudaDevice(index, text, memory.value, self._uuid(handle, " MIG " in text), attributes)
 
     def _attribute(self, number: int, handle: ctypes.c_int) -> int | None:
         """Return an attribute, None where this driver does not know it."""
         value = ctypes.c_int()
-        status = self._library.cuDeviceGetAttribute(ctypes.byref(value), number, handle)
+        status = self._function("cuDeviceGetAttribute")(ctypes.byref(value), number, handle)
         if status == _SUCCESS:
             return value.value
-        if status == _INVALID_VALUE:
+        if status in (_INVALID_VALUE, _NOT_SUPPORTED):
             return None
         raise _failure("cuDeviceGetAttribute", status)
 
-    def _uuid(self, handle: ctypes.c_int) -> str | None:
-        raw = (ctypes.c_ubyte * 16)()
-        if not hasattr(self._library, "cuDeviceGetUuid"):
-            return None
-        self._call("cuDeviceGetUuid", ctypes.byref(raw), handle)
-        return f"GPU-{uuid.UUID(bytes=bytes(raw))}"
+    def _uuid(self, handle: ctypes.c_int, is_mig: bool) -> str | None:
+        # The second version gives a MIG slice's own; the first that of the GPU that it is cut from.
+        for function in ("cuDeviceGetUuid_v2", "cuDeviceGetUuid"):
+            if hasattr(self._library, function):
+                raw = (ctypes.c_ubyte * 16)()
+                self._call(function, ctypes.byref(raw), handle)
+                own = is_mig and function.endswith("_v2")
+                return f"{'MIG' if own else 'GPU'}-{uuid.UUID(bytes=bytes(raw))}"
+        return None
 
     def _call(self, function: str, *arguments: object) -> None:
-        status = getattr(self._library, function)(*arguments)
+        status = self._function(function)(*arguments)
         if status != _SUCCESS:
             raise _failure(function, status)
+
+    def _function(self, name: str) -> Callable[..., int]:
+        found: Callable[..., int] | None = getattr(self._library, name, None)
+        if found is None:
+            raise EnvironmentLacks(f"the NVIDIA driver has no {name}: it is too old", "update the driver")
+        return found
 
 
 def _load() -> ctypes.CDLL:
