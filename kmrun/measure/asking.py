@@ -12,9 +12,6 @@ from kmrun.measure.side import Died, Idle, Side, Stopped, TimedOut
 if TYPE_CHECKING:
     from kmrun.measure.supervisor import Supervisor
 
-KERNEL, REFERENCE = "kernel", "reference"
-"""Keys of implementations; a versus entry's is `versus:NAME`."""
-
 JUDGE_TIMEOUT_S = 300.0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from kmrun.core.case import Implementation
 from kmrun.core.measurement import Rival
 from kmrun.core.statistics import median, quantile
-from kmrun.measure.asking import KERNEL, REFERENCE
+from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
 from kmrun.measure.side import Idle
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Role = Literal["reference", "versus"]
 def rivals(trial: "Trial") -> list[tuple[str, Role, Implementation]]:
     """Return (key, role, implementation) of what is timed beside the kernel: versus entries, else the reference."""
     if trial.case.versus:
-        return [(f"versus:{each.name}", "versus", each) for each in trial.case.versus]
+        return [(VERSUS + each.name, "versus", each) for each in trial.case.versus]
     if trial.case.reference is not None:
         return [(REFERENCE, "reference", trial.case.reference.implementation)]
     return []
@@ -52,7 +52,7 @@ def ready(trial: "Trial", key: str) -> float:
     if key != REFERENCE and trial.case.reference is not None:
         agrees = trial.judge("rival_agrees", key=key, slot=0, seed=trial.seed_of(0))
         if not agrees:
-            trial.label(f"{key.partition(':')[2]} differs from the reference")
+            trial.label(f"{key.removeprefix(VERSUS)} differs from the reference")
     first = trial.judge("prepare", key=key)["call_ns"]
     most, at_least = trial.warm_up_limits(first)
     level: float = trial.judge("warm_up", key=key, most_ns=most, at_least=at_least)["call_ns"]

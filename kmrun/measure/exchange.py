@@ -1,8 +1,9 @@
-"""Tensors across processes: packed into one shared memory arena, described by plain JSON.
+"""Tensors across processes: packed into one shared arena, described by plain JSON.
 
 The arena is an anonymous memory file that the supervisor makes and every side maps; no name in a file system
-ever exists, so nothing can be left behind. It holds only what the kernel may see. A tensor travels as its raw
-storage span with shape and strides, so that a layout arrives as it was.
+ever exists, so nothing can be left behind. On a GPU whose driver can share memory between processes, it is one
+allocation of the judge's instead (`device_memory`), and the file serves what does not fit. It holds only what the
+kernel may see. A tensor travels as its raw storage span with shape and strides: a layout arrives as it was.
 """
 
 import mmap
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 
 from kmrun.measure.copies import storage_span
+from kmrun.measure.device_memory import DeviceMemory
 
 _ALIGN = 4096
 
@@ -20,12 +22,73 @@ class CannotCross(Exception):
     """A value that has no plain description: the case must run inline."""
 
 
-class Arena:
-    """A growing shared memory file, packed from the start by whoever writes."""
+class HostStorage:
+    """A growing anonymous memory file."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._map: mmap.mmap | None = None
+
+    def holds(self, total: int) -> bool:
+        """Make room for `total` bytes; always possible."""
+        if os.fstat(self._descriptor).st_size < total:
+            os.ftruncate(self._descriptor, total)
+        return True
+
+    def bytes(self, offset: int, count: int) -> torch.Tensor:
+        """Return a range as a flat uint8 tensor.
+
+        Raises:
+            ValueError: it lies outside.
+        """
+        size = os.fstat(self._descriptor).st_size
+        if offset + count > size:
+            raise ValueError(f"bytes {offset} to {offset + count} lie outside an arena of {size}")
+        if self._map is None or len(self._map) < offset + count:
+            # The old mapping is dropped, not closed: tensors made from it may still be alive.
+            self._map = mmap.mmap(self._descriptor, size)
+        return torch.frombuffer(self._map, dtype=torch.uint8, count=count, offset=offset)
+
+
+class DeviceStorage:
+    """A shared allocation of a GPU; does not grow."""
+
+    def __init__(self, memory: DeviceMemory, device: torch.device) -> None:
+        self.memory = memory
+        self._all = memory.tensor(device)
+
+    def holds(self, total: int) -> bool:
+        """Whether `total` bytes fit."""
+        return total <= self.memory.count
+
+    def bytes(self, offset: int, count: int) -> torch.Tensor:
+        """Return a range as a flat uint8 tensor."""
+        return self._all[offset : offset + count]
+
+    def close(self) -> None:
+        """Give the allocation back."""
+        del self._all
+        self.memory.close()
+
+
+class Arena:
+    """Packs trees of tensors into shared storage, from the start, by whoever writes."""
+
+    def __init__(self, host: HostStorage) -> None:
+        self._storages: dict[str, HostStorage | DeviceStorage] = {"host": host}
+        self._storage: HostStorage | DeviceStorage = host
+
+    def use_device(self, storage: DeviceStorage | None) -> None:
+        """Prefer a GPU's shared memory from now on; None goes back to the host's."""
+        held = self._storages.pop("device", None)
+        if isinstance(held, DeviceStorage):
+            held.close()
+        if storage is not None:
+            self._storages["device"] = storage
+
+    def peek(self, count: int) -> torch.Tensor:
+        """Return the first bytes of the GPU's shared memory."""
+        return self._storages["device"].bytes(0, count)
 
     def write(self, tree: Any, start: int = 0) -> tuple[Any, int]:
         """Copy a tree of tensors, containers and scalars into the arena from byte `start` on.
@@ -37,13 +100,17 @@ class Arena:
             CannotCross: the tree holds something else.
         """
         total = start + _room(tree)
-        if os.fstat(self._descriptor).st_size < total:
-            os.ftruncate(self._descriptor, total)
-        return self._pack(tree, start)
+        via = next(
+            via for via in ("device", "host") if via in self._storages and self._storages[via].holds(total)
+        )
+        self._storage = self._storages[via]
+        packed, after = self._pack(tree, start)
+        return {"via": via, "tree": packed}, after
 
     def read(self, description: Any, device: torch.device) -> Any:
-        """Return the described tree as fresh tensors on `device` (or on the CPU where they were declared so)."""
-        return self._unpack(description, device)
+        """Return the described tree as fresh tensors on `device`, or on the CPU where they were there."""
+        self._storage = self._storages[description["via"]]
+        return self._unpack(description["tree"], device)
 
     def _pack(self, value: Any, offset: int) -> tuple[Any, int]:
         if isinstance(value, torch.Tensor):
@@ -51,7 +118,7 @@ class Arena:
             nbytes = span * value.element_size()
             if nbytes:
                 flat = torch.as_strided(value.detach(), (span,), (1,), value.storage_offset())
-                self._bytes(offset, nbytes).copy_(flat.contiguous().view(torch.uint8).cpu())
+                self._storage.bytes(offset, nbytes).copy_(flat.contiguous().view(torch.uint8))
             description = {
                 "tensor": str(value.dtype).removeprefix("torch."),
                 "shape": list(value.shape),
@@ -84,11 +151,11 @@ class Arena:
     def _unpack(self, description: Any, device: torch.device) -> Any:
         if "tensor" in description:
             dtype = getattr(torch, description["tensor"])
-            where = torch.device("cpu") if description["cpu"] and device.type == "cpu" else device
+            where = torch.device("cpu") if description["cpu"] else device
             flat = torch.empty(description["span"], dtype=dtype, device=where)
             nbytes = flat.numel() * flat.element_size()
             if nbytes:
-                flat.view(torch.uint8).copy_(self._bytes(description["at"], nbytes))
+                flat.view(torch.uint8).copy_(self._storage.bytes(description["at"], nbytes))
             tensor = torch.as_strided(flat, description["shape"], description["stride"])
             return tensor.requires_grad_(True) if description["grad"] else tensor
         if "dict" in description:
@@ -100,15 +167,6 @@ class Arena:
         if "dtype" in description:
             return getattr(torch, description["dtype"])
         return description["value"]
-
-    def _bytes(self, offset: int, count: int) -> torch.Tensor:
-        size = os.fstat(self._descriptor).st_size
-        if offset + count > size:
-            raise ValueError(f"bytes {offset} to {offset + count} lie outside an arena of {size}")
-        if self._map is None or len(self._map) < offset + count:
-            # The old mapping is dropped, not closed: tensors made from it may still be alive.
-            self._map = mmap.mmap(self._descriptor, size)
-        return torch.frombuffer(self._map, dtype=torch.uint8, count=count, offset=offset)
 
 
 def _aligned(nbytes: int) -> int:

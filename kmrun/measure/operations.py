@@ -13,12 +13,13 @@ from typing import Any
 
 import torch
 
-from kmrun.core.case import Case, Implementation, Output
+from kmrun.core.case import Case, Output
 from kmrun.core.measurement import OutputCheck
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.statistics import median
 from kmrun.device import cpu
-from kmrun.measure import ceiling, checks, inputs, lifeline, machine, outputs, selftest
+from kmrun.measure import ceiling, checks, inputs, lifeline, machine, outputs, roles, selftest
+from kmrun.measure.arena_operations import ArenaOperations
 from kmrun.measure.bench import Bench
 from kmrun.measure.bound import Loaded, bind, load, user_code
 from kmrun.measure.copies import Pool, bytes_in, copy_tree, tensors_in
@@ -26,20 +27,19 @@ from kmrun.measure.exchange import Arena, CannotCross
 from kmrun.measure.faults import SideFault
 from kmrun.measure.protocol import VERSION
 from kmrun.measure.references import references
+from kmrun.measure.roles import KERNEL, REFERENCE
 from kmrun.measure.timer import Budget, Flusher, Stopwatch
 
 _clock = time.perf_counter_ns
 
-KERNEL, REFERENCE = "kernel", "reference"
 
-
-class Operations:
+class Operations(ArenaOperations):
     """The state of a side. Methods are operations: plain arguments in, plain results out."""
 
     def __init__(self, arena: Arena, vault: Arena, progress: Callable[[str], None]) -> None:
-        self._arena, self._vault = arena, vault
+        super().__init__(arena)
+        self._vault = vault
         self._progress = progress
-        self._device = torch.device("cpu")
         self._pool = Pool(self._device)
         self._cache_bytes = 0
         self._watch: Stopwatch | None = None
@@ -146,12 +146,11 @@ class Operations:
         """Import the target of `kernel`, `reference` or a versus entry."""
         begin = _clock()
         case = self._now()
-        implementation = _implementation(case, key)
-        fault, who = ("kernel", "the kernel") if key == KERNEL else ("suite", f"the {_role(case, key)}")
+        implementation = roles.implementation_of(case, key)
         for name, value in implementation.env.items():
             self._environment.setdefault(name, os.environ.get(name))
             os.environ[name] = value
-        self._loaded[key] = load(case, implementation, "kernel" if fault == "kernel" else "suite", who)
+        self._loaded[key] = load(case, implementation, roles.fault_of(key), roles.name_of(key))
         return {"wall_ns": _clock() - begin}
 
     def draw(self, slot: int, seed: int, share: bool, at: int = 0) -> dict[str, Any]:
@@ -179,7 +178,7 @@ class Operations:
         shown = {name: value for name, value in self._contents[slot].items() if name in visible}
         try:
             packed = {"inputs": shown, "grads": self._grads[slot]}
-            reply["tree"], reply["next"] = self._arena.write(packed, at)
+            reply["tree"], reply["next"] = self._share(packed, at)
         except CannotCross as reason:
             reply["cannot_cross"] = str(reason)
         return reply
@@ -254,7 +253,7 @@ class Operations:
         self._check_flags()
         reply: dict[str, Any] = {"wall_ns": wall, "peak_bytes": peak + bytes_in(named)}
         if share:
-            reply["tree"], reply["next"] = self._arena.write(found, at)
+            reply["tree"], reply["next"] = self._share(found, at)
         else:
             reply["tree"], self._own = None, found
         return reply
@@ -290,7 +289,7 @@ class Operations:
             self._flush,
             self._contents,
             self._grads,
-            has_setup=any(each.setup is not None for each in _implementations(case)),
+            has_setup=any(each.setup is not None for each in roles.implementations(case)),
         )
         return self._bench.stage(cold, bytes_per_call)
 
@@ -333,7 +332,7 @@ class Operations:
         """Hand over the outputs of a kept timed call and the slot it ran on."""
         kept = self._benched().kept[index]
         if share:
-            tree, after = self._arena.write(kept.outputs, at)
+            tree, after = self._share(kept.outputs, at)
             return {"slot": kept.slot, "tree": tree, "next": after}
         self._own = kept.outputs
         return {"slot": kept.slot, "tree": None}
@@ -380,10 +379,6 @@ class Operations:
         held = torch.cuda.max_memory_allocated if peak else torch.cuda.memory_allocated
         return int(held(self._device))
 
-    def _synchronize(self) -> None:
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-
     def _check_flags(self) -> None:
         for name, value in machine.flags().items():
             if value != self._flags[name]:
@@ -391,20 +386,3 @@ class Operations:
                     f"the kernel changed {name} from {self._flags[name]} to {value} for the whole process"
                 )
                 raise SideFault("flags_changed", sentence, "kernel")
-
-
-def _implementations(case: Case) -> list[Implementation]:
-    reference = [case.reference.implementation] if case.reference else []
-    return [case.implementation, *reference, *case.versus]
-
-
-def _implementation(case: Case, key: str) -> Implementation:
-    if key == KERNEL:
-        return case.implementation
-    if key == REFERENCE and case.reference is not None:
-        return case.reference.implementation
-    return next(each for each in case.versus if key == f"versus:{each.name}")
-
-
-def _role(case: Case, key: str) -> str:
-    return "reference" if key == REFERENCE else f"versus entry {key.partition(':')[2]!r}"

@@ -24,6 +24,8 @@ from kmrun.measure.side import Arenas, Died, Idle, Launcher, Side, Stopped, Time
 
 Isolation = Literal["auto", "paired", "serial", "inline"]
 
+Ask = Callable[..., Any]
+
 OPEN_TIMEOUT_S = 120.0
 CEILING_NS = 0.5e9
 RECOVERY_S = 30.0
@@ -68,6 +70,8 @@ class Supervisor:
         self._ceiling_dtypes: tuple[str, ...] = ()
         self._cache_bytes: int | None = None
         self._free_at_start = 0
+        self._arena_pair: tuple[int, int] | None = None
+        self._arena_bytes = 0
 
     def __enter__(self) -> Self:
         """Start the judge and learn what the device is."""
@@ -228,6 +232,36 @@ class Supervisor:
         if self.on_cpu:
             return cpu.memory_available_bytes()
         return int(self.judge().ask("memory", OPEN_TIMEOUT_S)["free"])
+
+    def arena_for(self, case: Case, kernel: Ask, judge: Ask) -> Literal["shm", "ipc", "host"]:
+        """Settle by which memory tensors cross for a case: on a GPU its own where the driver shares it.
+
+        What the driver can do is probed once a pair of sides: 1 MiB there, and its complement back.
+
+        Args:
+            case: says how much room is needed.
+            kernel: asks the kernel's side.
+            judge: asks the judge.
+        """
+        if self.on_cpu:
+            return "shm"
+        wanted = max(case.needed_bytes.get("kernel", 0), 2**20)
+        pair = (self.judge().pid, self.kernel().pid)
+        if self._arena_pair == pair and (self._arena_bytes == 0 or wanted <= self._arena_bytes):
+            return "ipc" if self._arena_bytes else "host"
+        self._arena_pair, self._arena_bytes = pair, 0
+        offered = judge("offer_arena", count=wanted)
+        why_not = offered.get("why_not")
+        if why_not is None:
+            taken = kernel("take_arena", handle=offered["handle"], count=offered["bytes"])
+            why_not = (taken or judge("confirm_arena")).get("why_not")
+        if why_not is None:
+            self._arena_bytes = offered["bytes"]
+            return "ipc"
+        kernel("drop_arena")
+        judge("drop_arena")
+        self.environment["exchange_reason"] = why_not
+        return "host"
 
     # ---- sides -------------------------------------------------------------------------------------------
 

@@ -8,14 +8,15 @@ anew for each phase, and some of their outputs are checked too; a third drawing 
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from kmrun.core.case import Case, Output
 from kmrun.core.measurement import Measurement, OutputCheck
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.measure import findings
-from kmrun.measure.asking import KERNEL, REFERENCE, Asking, Over
+from kmrun.measure.asking import Asking, Over
 from kmrun.measure.beside import time_rivals
+from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
 
 if TYPE_CHECKING:
     from kmrun.measure.supervisor import Supervisor
@@ -35,6 +36,7 @@ class Trial(Asking):
         self._labels: list[str] = []
         self._seeds: list[int] = []
         self._output_bytes: int | None = None
+        self._exchange: Literal["shm", "ipc", "host"] = "shm" if supervisor.on_cpu else "host"
         self._kept = 0
 
     def measure(self, begin: int) -> Measurement:
@@ -64,7 +66,7 @@ class Trial(Asking):
             correct=self._correct(),
             seeds=tuple(self._seeds),
             isolation="inline" if self.inline else self.run.isolation,
-            exchange="none" if self.inline else "shm" if self.run.on_cpu else "host",
+            exchange="none" if self.inline else self._exchange,
             clock=self.case.timing.clock,
             threads=self.run.threads,
             wall_ns=float(time.perf_counter_ns() - begin),
@@ -99,6 +101,8 @@ class Trial(Asking):
             self.begin_judge()
         self.load_kernel()
         self.load_rivals()
+        if not self.inline:
+            self._exchange = self.run.arena_for(self.case, self.kernel, self.judge)
         self.deadline = time.monotonic() + self.case.case_timeout_s
 
     @property
@@ -165,7 +169,7 @@ class Trial(Asking):
         if self.case.reference is not None:
             self.judge("load", key=REFERENCE)
         for each in self.case.versus:
-            self.judge("load", key=f"versus:{each.name}")
+            self.judge("load", key=VERSUS + each.name)
 
     def _draw(self, slot: int) -> dict[str, Any]:
         """Draw a slot's inputs in the judge, hand them to the kernel's side, and work out what is expected."""

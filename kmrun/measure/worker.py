@@ -11,7 +11,7 @@ from typing import Any
 
 from kmrun.core.plain import to_plain
 from kmrun.measure import lifeline
-from kmrun.measure.exchange import Arena
+from kmrun.measure.exchange import Arena, HostStorage
 from kmrun.measure.faults import SideFault
 from kmrun.measure.operations import Operations
 from kmrun.measure.protocol import Channel, ChannelClosed
@@ -32,7 +32,9 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
     faulthandler.enable(file=sys.stderr)
     gc.freeze()  # what the imports made stays: collections before a window need not walk it again
     end = Channel(socket.socket(fileno=channel))
-    side = Operations(Arena(arena), Arena(vault), lambda text: end.send({"progress": text}))
+    side = Operations(
+        Arena(HostStorage(arena)), Arena(HostStorage(vault)), lambda text: end.send({"progress": text})
+    )
     while True:
         try:
             request = end.receive()
