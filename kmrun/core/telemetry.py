@@ -1,0 +1,131 @@
+"""What a card was doing while something ran: readings of its sensors, and what they come to over a window.
+
+Clocks in MHz, temperature in degrees Celsius, power in watts, energy in joules: what the sensors give and what
+people compare. Times are seconds of one monotonic clock.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+POWER_WINDOW_S = 1.0
+"""Boards report power as an average over about a second: over less, the figure is of something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The sensors at one moment; None where the card has no such sensor or does not let us read it.
+
+    `throttle` names what holds the clocks down (`core.clocks`), None where that cannot be read; `energy_j` is a
+    counter of the card with an arbitrary start.
+    """
+
+    at_s: float
+    sm_mhz: float | None = None
+    mem_mhz: float | None = None
+    temp_c: float | None = None
+    power_w: float | None = None
+    energy_j: float | None = None
+    utilisation: float | None = None
+    throttle: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """A window of readings. Figures are None where nothing was read.
+
+    `sm_mhz` is the clock held (the median), `sm_mhz_max` what the card may reach, `temp_c` the hottest reading.
+    `power_w` and `energy_j` are None for windows under a second. `utilisation` is a fraction. `throttle` names
+    every reason seen, `throttle_fraction` the share of the readings that showed it. `note` says why figures are
+    missing.
+    """
+
+    source: str | None = None
+    window_s: float = 0.0
+    sm_mhz: float | None = None
+    sm_mhz_low: float | None = None
+    sm_mhz_max: float | None = None
+    mem_mhz: float | None = None
+    mem_mhz_max: float | None = None
+    temp_c: float | None = None
+    power_w: float | None = None
+    energy_j: float | None = None
+    utilisation: float | None = None
+    throttle: tuple[str, ...] = ()
+    throttle_fraction: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+    readings: tuple[Reading, ...] = ()
+
+    def energy_mj_per_call(self, calls: int) -> float | None:
+        """Return the energy of one call in millijoules, when the window held that many calls and nothing else."""
+        return None if self.energy_j is None or calls < 1 else self.energy_j * 1e3 / calls
+
+
+def telemetry(
+    readings: Sequence[Reading],
+    begin_s: float,
+    end_s: float,
+    *,
+    source: str | None = None,
+    sm_mhz_max: float | None = None,
+    mem_mhz_max: float | None = None,
+    note: str = "",
+) -> Telemetry:
+    """Return what the readings between two moments come to.
+
+    A window that is shorter than the polling interval may hold no reading: the nearest one then speaks for its
+    clocks and temperature.
+    """
+    within = [reading for reading in readings if begin_s <= reading.at_s <= end_s]
+    if not within and readings:
+        middle = (begin_s + end_s) / 2
+        within = [min(readings, key=lambda reading: abs(reading.at_s - middle))]
+    window = end_s - begin_s
+    clocks = _known(reading.sm_mhz for reading in within)
+    power = _power(within) if window >= POWER_WINDOW_S else None
+    shares = _shares(within)
+    return Telemetry(
+        source=source,
+        window_s=window,
+        sm_mhz=_median(clocks),
+        sm_mhz_low=min(clocks, default=None),
+        sm_mhz_max=sm_mhz_max,
+        mem_mhz=_median(_known(reading.mem_mhz for reading in within)),
+        mem_mhz_max=mem_mhz_max,
+        temp_c=max(_known(reading.temp_c for reading in within), default=None),
+        power_w=power,
+        energy_j=None if power is None else power * window,
+        utilisation=_mean(_known(reading.utilisation for reading in within)),
+        throttle=tuple(shares),
+        throttle_fraction=shares,
+        note=note,
+        readings=tuple(within),
+    )
+
+
+def _power(readings: Sequence[Reading]) -> float | None:
+    """Return the mean power in W: by the energy counter where there is one, else of the power readings."""
+    counted = [(reading.at_s, reading.energy_j) for reading in readings if reading.energy_j is not None]
+    if len(counted) >= 2:
+        (begin, first), (end, last) = counted[0], counted[-1]
+        if end > begin and last > first:
+            return (last - first) / (end - begin)
+    return _mean(_known(reading.power_w for reading in readings))
+
+
+def _shares(readings: Sequence[Reading]) -> dict[str, float]:
+    known = [reading.throttle for reading in readings if reading.throttle is not None]
+    names = dict.fromkeys(name for reasons in known for name in reasons)
+    return {name: sum(name in reasons for reasons in known) / len(known) for name in names}
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
