@@ -10,8 +10,11 @@ from kmrun.measure.dtypes import FP8
 BLOCK = 128
 """Consecutive elements (row-major) that make a block: a part of a long row, or a few short rows."""
 
-SLAB = BLOCK << 11
-"""Elements looked at at once: 2 MiB a tensor in fp64, so that the passes over them stay in a cache."""
+CPU_SLAB = BLOCK << 11
+"""Elements looked at at once: 2 MiB a tensor in fp64, so that the passes over them stay in a CPU's cache."""
+
+GPU_SLAB = BLOCK << 15
+"""32 MiB a tensor: launches cost more than passes over memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,9 @@ class Pair:
 
     def slabs(self) -> Iterator[Slab]:
         """Yield the pieces in order; all but the last hold a whole number of blocks."""
-        for start in range(0, self.count, SLAB):
-            yield self.slab(start, min(start + SLAB, self.count))
+        step = CPU_SLAB if self.got.device.type == "cpu" else GPU_SLAB
+        for start in range(0, self.count, step):
+            yield self.slab(start, min(start + step, self.count))
 
     def slab(self, start: int, stop: int) -> Slab:
         """Return the elements from `start` to `stop` (excluded)."""
