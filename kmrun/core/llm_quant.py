@@ -95,4 +95,5 @@ def expected_distinct(experts: int, per_token: int, tokens: float) -> float:
     """
     if not per_token or per_token >= experts:
         return float(per_token)
-    return experts * (1 - (1 - per_token / experts) ** tokens)
+    missed: float = (1 - per_token / experts) ** tokens
+    return experts * (1 - missed)

@@ -72,7 +72,9 @@ class ModelCatalogue:
         if begins:
             raise UsageError(f"'{name}' names {len(begins)} models", f"say which: {_listed(begins)}")
         near = _near(spelling, self._model_names)
-        hint = f"did you mean {' or '.join(near)}?" if near else "a size (70b), a name (llama-3.1-8b), or a file"
+        hint = (
+            f"did you mean {' or '.join(near)}?" if near else "a size (70b), a name (llama-3.1-8b), or a file"
+        )
         raise UnknownName(f"unknown model '{name}'", hint)
 
     def find_quant(self, name: str) -> Quant:
@@ -96,7 +98,7 @@ def load_models() -> ModelCatalogue:
     if path.exists():
         head, names, quant_names, *rows = path.read_text(encoding="utf-8").splitlines()
         if head == _head():
-            middle = rows.index("}, \"quants\": {")
+            middle = rows.index('}, "quants": {')
             models = dict(_row(row) for row in rows[1:middle])
             quants = dict(_row(row) for row in rows[middle + 1 : -1])
             return ModelCatalogue(models, quants, _names(names), _names(quant_names))
@@ -132,7 +134,9 @@ def as_entry(item: object) -> dict[str, Any]:
     for field in fields(item):
         value = getattr(item, field.name)
         default = None if field.default is MISSING else field.default
-        if field.name in ("id", "source", "note", "title") or (field.default is not MISSING and value == default):
+        if field.name in ("id", "source", "note", "title") or (
+            field.default is not MISSING and value == default
+        ):
             continue
         if isinstance(value, tuple):
             entry[field.name] = [as_entry(part) if is_dataclass(part) else part for part in value]
@@ -155,7 +159,9 @@ def model_from(model_id: str, entry: Mapping[str, Any]) -> Model:
 
 def quant_from(quant_id: str, entry: Mapping[str, Any]) -> Quant:
     """Return the format of a compiled entry."""
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
+    }
     return Quant(id=quant_id, **values)
 
 
