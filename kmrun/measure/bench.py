@@ -91,9 +91,10 @@ class Bench:
         return {"copies": count, "cold": self.cold, "means": means}
 
     def refresh(self) -> None:
-        """Give the copies other contents under the same pointers; recorded forward passes are run again."""
+        """Deal the contents to the copies anew, under the same pointers; recorded forward passes are run again."""
         for place, slot in enumerate(shuffled_contents(len(self.copies), sorted(self.contents))):
-            self._refill(place, slot)
+            if slot != self.holds[place] or self.case.mutates:
+                self._refill(place, slot)
 
     def prepare(self, key: str, loaded: Loaded) -> dict[str, Any]:
         """Bind an implementation to the copies and choose its batch. Returns a first estimate of one call."""
