@@ -29,6 +29,7 @@ COMMANDS = {
     "exec": "run one case alone, for profilers and debuggers",
     "gpus": "list the card database",
     "compare": "compare cards, also at a kernel's arithmetic intensity",
+    "llm": "language models: does it fit, and the hard ceiling on tokens per second",
     "roofline": "draw a roofline in the terminal",
     "occupancy": "occupancy of a launch, and what limits it",
 }
