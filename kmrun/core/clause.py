@@ -171,8 +171,10 @@ def _not_judged(clause: Clause, bound: float, why: str, *, warn: bool = False) -
 
 
 def _needs(samples: tuple[object, ...], alpha: float) -> str:
-    needed = samples_needed(alpha)
-    return f"{len(samples)} samples are too few for a bound: {needed} needed" if len(samples) < needed else ""
+    number, to_hold, to_break = len(samples), samples_needed(ERROR_RATE), samples_needed(alpha)
+    if number < to_hold:
+        return f"{number} samples are too few for a bound: {to_hold} needed"
+    return f"{number} samples are too few to break it: {to_break} needed" if number < to_break else ""
 
 
 def _exact(amount: float | None, unit: float) -> Interval | None:

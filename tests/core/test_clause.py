@@ -108,10 +108,11 @@ def test_without_samples_nothing_is_judged():
 def test_too_few_samples_for_the_corrected_rate_are_inconclusive_and_say_how_many():
     result = judged("max_ms", 15.0, samples_ns=(20e6,) * 8, alpha=0.01 / 40)
     assert (result.verdict, result.low, result.high) == ("inconclusive", None, 20.0)
-    assert result.reason == "max_ms 15: 20 (at most 20), 8 samples are too few for a bound: 12 needed"
+    assert result.reason == "max_ms 15: 20 (at most 20), 8 samples are too few to break it: 12 needed"
     assert judged("max_ms", 15.0, samples_ns=(20e6,) * 12, alpha=0.01 / 40).verdict == "fail"
     nothing = judged("max_ms", 15.0, samples_ns=(20e6,) * 5)
     assert (nothing.verdict, nothing.low, nothing.high) == ("inconclusive", None, None)
+    assert nothing.reason == "max_ms 15: 20, 5 samples are too few for a bound: 7 needed"
 
 
 def test_holding_takes_one_clause_s_error_rate_breaking_the_suite_s():
