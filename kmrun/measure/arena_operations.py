@@ -23,6 +23,7 @@ class ArenaOperations:
         Returns the handle, or `{"why_not": ...}`.
         """
         self._arena.use_device(None)
+        torch.zeros(1, device=self._device)  # the driver allocates in torch's context, which this brings up
         try:
             memory = DeviceMemory.allocate(count)
             storage = DeviceStorage(memory, self._device)
@@ -37,6 +38,7 @@ class ArenaOperations:
     def take_arena(self, handle: str, count: int) -> dict[str, Any]:
         """As the kernel's side: map the arena, read the pattern, and answer by writing its complement."""
         self._arena.use_device(None)
+        torch.zeros(1, device=self._device)
         try:
             storage = DeviceStorage(DeviceMemory.open(bytes.fromhex(handle), count), self._device)
         except IpcError as reason:

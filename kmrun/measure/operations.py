@@ -7,6 +7,7 @@ never holds the reference.
 
 import dataclasses
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -106,7 +107,9 @@ class Operations(ArenaOperations):
     def ceilings(self, dtypes: list[str], budget_ns: float) -> dict[str, Any]:
         """Measure bandwidths and matmul rates; see `measure.ceiling`."""
         begin = _clock()
-        total = min(max(2 * self._cache_bytes, 2**26), self._memory_to_spend())
+        # A GPU's memory is fast: only a large set takes long enough to be timed well.
+        least = 2**26 if self._device.type == "cpu" else 2**30
+        total = min(max(2 * self._cache_bytes, least), self._memory_to_spend())
         torch.backends.cuda.matmul.allow_tf32 = False
         found = ceiling.measure(
             self._pool.flat(total // 4), self._stopwatch(), dtypes, self._cache_bytes, budget_ns
@@ -316,6 +319,7 @@ class Operations(ArenaOperations):
         return {
             "samples_ns": samples,
             "kept": len(self._benched().kept),
+            "interpreted": "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1",
             "event_ns": watch.spread_ns,
             "host_ns": median(watch.host_ns) if watch.host_ns else None,
         }

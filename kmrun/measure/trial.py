@@ -284,6 +284,8 @@ class Trial(Asking):
             "extra": {"copies": facts["copies"], "cold_by": "flush" if facts["flushes"] else facts["means"]},
         }
         self._kept = facts["kept"]
+        if facts["interpreted"]:
+            self._labels.append("interpreted: Triton's interpreter shows what is right, never speed")
         if cold and not facts["cold"]:
             self._labels.append("hot")
         self._verify_time(facts["call_ns"])
