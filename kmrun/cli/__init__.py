@@ -27,6 +27,7 @@ COMMANDS = {
     "init": "write a small, working suite for a function",
     "time": "time one function without a suite file",
     "exec": "run one case alone, for profilers and debuggers",
+    "info": "show what this machine has: GPUs and CPU, by their drivers",
     "gpus": "list the card database",
     "compare": "compare cards, also at a kernel's arithmetic intensity",
     "llm": "language models: does it fit, and the hard ceiling on tokens per second",

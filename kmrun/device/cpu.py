@@ -49,7 +49,9 @@ def memory_total_bytes() -> int:
     """Return the memory this process may use at all: the machine's, cut to the cgroup's limit."""
     total = _meminfo("MemTotal")
     if total is None:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 * 2**30
+        total = (
+            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 * 2**30
+        )
     limit = _cgroup_number("memory.max")
     return total if limit is None else min(total, limit)
 

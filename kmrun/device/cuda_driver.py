@@ -30,6 +30,10 @@ _FAILURES = {
 }
 
 
+class NoDriver(EnvironmentLacks):
+    """There is no driver of that kind in this machine at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class CudaDevice:
     """One device as the driver shows it.
@@ -65,7 +69,6 @@ class CudaDevice:
         clock = _kilohertz(self.attributes.get("memory_clock_rate"))
         bits = self.attributes.get("global_memory_bus_width")
         return 2 * clock * bits / 8 if clock and bits else None
-
 
     @property
     def is_mig(self) -> bool:
@@ -170,7 +173,7 @@ def _load() -> ctypes.CDLL:
         except OSError:
             continue
     tried = f"not found: {', '.join(names)}" if names else f"NVIDIA has none for {sys.platform}"
-    raise EnvironmentLacks("no NVIDIA driver in this machine", tried)
+    raise NoDriver("no NVIDIA driver in this machine", tried)
 
 
 def _failure(function: str, status: int) -> EnvironmentLacks:

@@ -1,0 +1,189 @@
+"""Facts of this machine's CPU for people: model, cores, SIMD, caches, NUMA, governor, memory, derived peak."""
+
+import os
+import platform
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kmrun.core.cpu_peak import VectorUnits, vector_peak, vector_units
+from kmrun.device import cpu
+
+_ROOT = Path("/")
+_SIMD = (
+    ("amx_tile", "AMX"),
+    ("avx512_fp16", "AVX-512 FP16"),
+    ("avx512_bf16", "AVX-512 BF16"),
+    ("avx512_vnni", "AVX-512 VNNI"),
+    ("avx512f", "AVX-512"),
+    ("avx_vnni", "AVX-VNNI"),
+    ("avx2", "AVX2"),
+    ("fma", "FMA"),
+    ("f16c", "F16C"),
+    ("avx", "AVX"),
+    ("sve2", "SVE2"),
+    ("sve", "SVE"),
+    ("asimd", "NEON"),
+)
+"""Flag to the name that people know, the strongest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuFacts:
+    """What the operating system says of the CPU; None where it does not.
+
+    `cores` are physical, `threads` logical, `usable` what this process may run on (affinity and cgroup).
+    `max_clock_hz` is the highest of one core; `clock_source` says where it comes from. `vector_peak_*` are derived
+    from the usable cores at that clock.
+    """
+
+    model: str
+    architecture: str
+    vendor: str | None
+    family: int | None
+    model_number: int | None
+    sockets: int | None
+    cores: int | None
+    threads: int
+    usable: int
+    simd: tuple[str, ...]
+    caches: dict[int, int]
+    numa_nodes: int | None
+    governor: str | None
+    frequency_driver: str | None
+    clock_hz: float | None
+    max_clock_hz: float | None
+    clock_source: str | None
+    memory_bytes: int
+    memory_available_bytes: int
+    virtual: bool
+    units: str | None = None
+    vector_peak_fp32: float | None = None
+    vector_peak_fp64: float | None = None
+    peak_note: str = ""
+    flags: frozenset[str] = field(default_factory=frozenset, repr=False)
+
+
+def cpu_facts(root: Path = _ROOT) -> CpuFacts:
+    """Return the facts; `root` is where /proc and /sys lie."""
+    blocks = _blocks(_text(root / "proc/cpuinfo"))
+    first = blocks[0] if blocks else {}
+    vendor = first.get("vendor_id") or first.get("CPU implementer")
+    family = _integer(first.get("cpu family") or first.get("CPU architecture"))
+    model = _integer(first.get("model") or first.get("CPU part"))
+    flags = frozenset((first.get("flags") or first.get("Features") or "").split())
+    sockets, cores = _topology(root, blocks)
+    frequency = root / "sys/devices/system/cpu/cpu0/cpufreq"
+    maximum, source = _maximum(frequency, first)
+    usable = cpu.usable_cores()
+    known = vendor is not None and family is not None and model is not None
+    units = vector_units(vendor or "", family or 0, model or 0, flags, cpu.model_name()) if known else None
+    # Two hardware threads of a core share its units.
+    working = min(usable, cores) if cores else usable
+    return CpuFacts(
+        model=cpu.model_name(),
+        architecture=platform.machine(),
+        vendor=vendor,
+        family=family,
+        model_number=model,
+        sockets=sockets,
+        cores=cores,
+        threads=os.cpu_count() or 1,
+        usable=usable,
+        simd=tuple(name for flag, name in _SIMD if flag in flags),
+        caches=cpu.caches(),
+        numa_nodes=_numa_nodes(root),
+        governor=_line(frequency / "scaling_governor"),
+        frequency_driver=_line(frequency / "scaling_driver"),
+        clock_hz=_kilohertz(_line(frequency / "scaling_cur_freq")) or _megahertz(first.get("cpu MHz")),
+        max_clock_hz=maximum,
+        clock_source=source,
+        memory_bytes=cpu.memory_total_bytes(),
+        memory_available_bytes=cpu.memory_available_bytes(),
+        virtual="hypervisor" in flags,
+        units=units.name if units else None,
+        vector_peak_fp32=vector_peak(units, working, maximum, 32) if units and maximum else None,
+        vector_peak_fp64=vector_peak(units, working, maximum, 64) if units and maximum else None,
+        peak_note=_peak_note(units, working, maximum, source),
+        flags=flags,
+    )
+
+
+def _peak_note(units: VectorUnits | None, cores: int, clock: float | None, source: str | None) -> str:
+    if units is None:
+        return "no vector peak: what this model's cores do in a clock is not known"
+    if clock is None:
+        return "no vector peak: the system does not say the clock"
+    rate = units.flop_per_clock(32)
+    return f"derived: {cores} x {rate} flop a clock ({units.name}) x {clock / 1e9:.2f} GHz ({source})"
+
+
+def _topology(root: Path, blocks: list[dict[str, str]]) -> tuple[int | None, int | None]:
+    """Return the number of sockets and of physical cores."""
+    pairs = {
+        (block["physical id"], block["core id"])
+        for block in blocks
+        if {"physical id", "core id"} <= set(block)
+    }
+    if not pairs:
+        for path in sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology")):
+            package, core = _line(path / "physical_package_id"), _line(path / "core_id")
+            if package is not None and core is not None:
+                pairs.add((package, core))
+    return (len({package for package, _ in pairs}), len(pairs)) if pairs else (None, None)
+
+
+def _maximum(frequency: Path, first: dict[str, str]) -> tuple[float | None, str | None]:
+    highest = _kilohertz(_line(frequency / "cpuinfo_max_freq"))
+    if highest is not None:
+        return highest, "highest of one core"
+    named = re.search(r"@ ([0-9.]+)GHz", first.get("model name", ""))
+    if named:
+        return float(named[1]) * 1e9, "base clock of its name"
+    now = _megahertz(first.get("cpu MHz"))
+    return now, None if now is None else "as the system reports it now"
+
+
+def _numa_nodes(root: Path) -> int | None:
+    nodes = list((root / "sys/devices/system/node").glob("node[0-9]*"))
+    return len(nodes) or None
+
+
+def _blocks(text: str | None) -> list[dict[str, str]]:
+    blocks = []
+    for block in (text or "").split("\n\n"):
+        pairs = (line.partition(":") for line in block.splitlines() if ":" in line)
+        found = {key.strip(): value.strip() for key, _, value in pairs}
+        if found:
+            blocks.append(found)
+    return blocks
+
+
+def _integer(text: str | None) -> int | None:
+    try:
+        return int(text, 0) if text else None
+    except ValueError:
+        return None
+
+
+def _kilohertz(text: str | None) -> float | None:
+    return int(text) * 1e3 if text and text.isdigit() and int(text) else None
+
+
+def _megahertz(text: str | None) -> float | None:
+    try:
+        return float(text) * 1e6 if text and float(text) else None
+    except ValueError:
+        return None
+
+
+def _line(path: Path) -> str | None:
+    text = _text(path)
+    return text.strip() or None if text is not None else None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except OSError:
+        return None

@@ -1,0 +1,296 @@
+"""Everything that the drivers in this machine say of its GPUs, and how that compares with the card database."""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from kmrun.core.card import Card
+from kmrun.core.peaks import Peaks, peaks
+from kmrun.device.bounded import NoAnswer, bounded
+from kmrun.device.cuda_driver import CudaDevice, CudaDriver, NoDriver
+from kmrun.device.local_card import card_of
+from kmrun.device.rocm import HipDevice, HipRuntime
+from kmrun.errors import EnvironmentLacks
+
+DRIVER_S, SENSORS_S = 20.0, 5.0
+"""How long a driver may take to start (it may load a kernel module), and how long its sensors' library."""
+_SAME = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A figure on which the driver and the database's card differ, both in `unit`."""
+
+    what: str
+    driver: float
+    card: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFacts:
+    """One GPU. `peaks` are at the driver's highest clocks, those of `card` at the published ones.
+
+    `architecture` is the compute capability, or AMD's gfx name. `sensors` is the block of NVML, or of ROCm or AMD
+    SMI, named by `sensors_source`; `sensors_note` says why there is none. `error`: the driver failed on this device.
+    """
+
+    vendor: str
+    index: int
+    name: str
+    memory_bytes: int
+    architecture: str | None
+    uuid: str | None
+    pci_address: str | None
+    is_mig: bool
+    attributes: Mapping[str, int]
+    peaks: Peaks
+    card: Card | None
+    candidates: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    sensors: Mapping[str, Any] | None = None
+    sensors_source: str | None = None
+    sensors_note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """The GPUs of a machine. `versions`: of the drivers. `failures`: what could not be asked, in sentences."""
+
+    devices: tuple[GpuFacts, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    failures: tuple[EnvironmentLacks, ...] = ()
+
+
+class Matching(Protocol):
+    """What gives the database's card of a device; `source.catalogue.Catalogue` does."""
+
+    def match_driver(
+        self,
+        name: str,
+        sm_count: int | None = None,
+        memory_bytes: int | None = None,
+        architecture: str | None = None,
+    ) -> Any:
+        """Return a match with `card` and `candidates`."""
+
+
+def gpus(catalogue: Matching, only: int | None = None) -> Gpus:
+    """Ask every driver. Failures are kept, not raised: what one device hides must not hide the others.
+
+    Args:
+        catalogue: the card database.
+        only: the index of the one device that is wanted, counted over all vendors, NVIDIA's first.
+
+    Raises:
+        EnvironmentLacks: there are GPUs, but not that one.
+    """
+    nvidia = _vendor("the NVIDIA driver", _nvidia)
+    amd = _vendor("the HIP runtime", _amd)
+    found: list[CudaDevice | HipDevice] = [*nvidia.devices, *amd.devices]
+    if only is not None and found:
+        if not 0 <= only < len(found):
+            raise EnvironmentLacks(f"no GPU {only} in this machine", f"GPUs here: 0 to {len(found) - 1}")
+        found = [found[only]]
+    failures = [failure for vendor in (nvidia, amd) if vendor.there for failure in vendor.failures]
+    if not found and not failures:
+        failures = [
+            EnvironmentLacks(
+                "there is no GPU driver in this machine: neither NVIDIA's nor AMD's HIP runtime answers",
+                nvidia.failures[0].hint if nvidia.failures else "",
+            )
+        ]
+    cuda = [device for device in found if isinstance(device, CudaDevice)]
+    hip = [device for device in found if isinstance(device, HipDevice)]
+    nvml, nvml_driver, nvml_note = _nvml_blocks(cuda)
+    smi, smi_source, smi_note = _smi_blocks(hip)
+    versions = {**nvidia.versions, **amd.versions}
+    if nvml_driver:
+        versions["nvidia_driver"] = nvml_driver
+    devices = [
+        replace(_cuda_facts(device, catalogue), **_sensors(nvml.get(device.index), "nvml", nvml_note))
+        for device in cuda
+    ]
+    devices += [
+        replace(_hip_facts(device, catalogue), **_sensors(smi.get(device.index), smi_source, smi_note))
+        for device in hip
+    ]
+    return Gpus(tuple(devices), versions, tuple(failures))
+
+
+@dataclass(frozen=True, slots=True)
+class _Vendor:
+    devices: tuple[Any, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    failures: tuple[EnvironmentLacks, ...] = ()
+    there: bool = True
+    """Whether the vendor's library is in this machine at all."""
+
+
+def _vendor(what: str, ask: Callable[[], _Vendor]) -> _Vendor:
+    try:
+        return bounded(what, DRIVER_S, ask)
+    except NoAnswer as silent:
+        return _Vendor(failures=(EnvironmentLacks(str(silent), "a GPU may have fallen off its bus"),))
+
+
+def _nvidia() -> _Vendor:
+    try:
+        driver = CudaDriver()
+    except EnvironmentLacks as error:
+        return _Vendor(failures=(error,), there=not isinstance(error, NoDriver))
+    return _devices("cuda", driver.version, driver.count, driver.device)
+
+
+def _amd() -> _Vendor:
+    try:
+        runtime = HipRuntime()
+    except EnvironmentLacks as error:
+        return _Vendor(failures=(error,), there=not isinstance(error, NoDriver))
+    return _devices("hip", runtime.version, runtime.count, runtime.device)
+
+
+def _devices(
+    kind: str, version: Callable[[], str | None], count: Callable[[], int], device: Callable[[int], Any]
+) -> _Vendor:
+    try:
+        served, number = version(), count()
+    except EnvironmentLacks as error:
+        return _Vendor(failures=(error,))
+    devices, failures = [], []
+    for index in range(number):
+        try:
+            devices.append(device(index))
+        except EnvironmentLacks as error:
+            failures.append(EnvironmentLacks(f"{kind} device {index}: {error.sentence}", error.hint))
+    return _Vendor(tuple(devices), {kind: served} if served else {}, tuple(failures))
+
+
+def _cuda_facts(device: CudaDevice, catalogue: Matching) -> GpuFacts:
+    match = catalogue.match_driver(
+        device.name, device.sm_count, device.memory_bytes, device.compute_capability
+    )
+    card: Card | None = match.card
+    own = card_of(device)
+    if card is not None:
+        # The driver does not say which segment a board belongs to; the matched card does.
+        own = replace(own, vector_rates=card.vector_rates, matmul_rates=card.matmul_rates)
+    return GpuFacts(
+        vendor="nvidia",
+        index=device.index,
+        name=device.name,
+        memory_bytes=device.memory_bytes,
+        architecture=device.compute_capability,
+        uuid=device.uuid,
+        pci_address=device.pci_address,
+        is_mig=device.is_mig,
+        attributes=device.attributes,
+        # Of a slice the driver shows the whole card's bus and clocks: they are no roof of the slice.
+        peaks=Peaks({}, {}) if device.is_mig else peaks(own),
+        card=card,
+        candidates=() if card else tuple(match.candidates),
+        differences=_differences(own, card) if card else (),
+    )
+
+
+def _hip_facts(device: HipDevice, catalogue: Matching) -> GpuFacts:
+    match = catalogue.match_driver(device.name, device.compute_units, device.memory_bytes, device.gfx)
+    card: Card | None = match.card
+    own = Card(
+        id=f"device-{device.index}",
+        name=device.name,
+        vendor="amd",
+        architecture=card.architecture if card else "unknown",
+        family=card.family if card else "unknown",
+        unit="CU",
+        compute_capability=device.gfx,
+        # RDNA's units are counted in pairs by HIP; the card's own count stands where it matched.
+        sm_count=card.sm_count if card else device.compute_units,
+        vector_clock_hz=device.max_clock_hz,
+        matmul_clock_hz=device.max_clock_hz,
+        memory_bytes=device.memory_bytes,
+        bus_bits=device.attributes.get("memory_bus_width"),
+        l2_bytes=device.attributes.get("l2_cache_size") or None,
+        vector_rates=card.vector_rates if card else {},
+        matmul_rates=card.matmul_rates if card else {},
+    )
+    # HIP gives a memory clock, but not how many transfers it makes a clock: no bandwidth follows from it.
+    return GpuFacts(
+        vendor="amd",
+        index=device.index,
+        name=device.name,
+        memory_bytes=device.memory_bytes,
+        architecture=device.gfx,
+        uuid=None,
+        pci_address=device.pci_address,
+        is_mig=False,
+        attributes=device.attributes,
+        peaks=peaks(own),
+        card=card,
+        candidates=() if card else tuple(match.candidates),
+        differences=_differences(own, card) if card else (),
+    )
+
+
+def _differences(own: Card, card: Card) -> tuple[Difference, ...]:
+    """Return the parameters on which a device and its card differ by more than rounding."""
+    pairs: Sequence[tuple[str, float | None, float | None, float, str]] = (
+        (f"{own.unit}s", own.sm_count, card.sm_count, 1, ""),
+        ("highest clock, published boost", own.vector_clock_hz, card.vector_clock_hz, 1e6, "MHz"),
+        ("memory, on the label", own.memory_bytes, card.memory_bytes, 2**30, "GiB"),
+        ("memory bus", own.bus_bits, card.bus_bits, 1, "bit"),
+        ("memory rate per pin", own.pin_bits_per_s, card.pin_bits_per_s, 1e9, "Gbit/s"),
+        ("L2", own.l2_bytes, card.l2_bytes, 2**20, "MiB"),
+    )
+    return tuple(
+        Difference(what, ours / unit, theirs / unit, symbol)
+        for what, ours, theirs, unit, symbol in pairs
+        if ours and theirs and abs(ours / theirs - 1) > _SAME
+    )
+
+
+def _sensors(block: Mapping[str, Any] | None, source: str | None, note: str) -> dict[str, Any]:
+    if block is None:
+        return {"sensors_note": note}
+    return {"sensors": block, "sensors_source": source}
+
+
+def _nvml_blocks(devices: Sequence[CudaDevice]) -> tuple[dict[int, dict[str, Any]], str | None, str]:
+    """Return NVML's block by device index, the driver's own version, and why there is none."""
+    if not devices:
+        return {}, None, ""
+    from kmrun.device import nvml
+
+    wanted = {device.index: (device.uuid, device.pci_address) for device in devices}
+    try:
+        found = bounded("NVML", SENSORS_S, lambda: nvml.facts_of(wanted))
+    except (NoAnswer, nvml.NvmlLost) as lost:
+        return {}, None, str(lost)
+    return found["devices"], found["driver_version"], "NVML does not know this device"
+
+
+def _smi_blocks(devices: Sequence[HipDevice]) -> tuple[dict[int, dict[str, Any]], str | None, str]:
+    """Return AMD SMI's block by device index, else ROCm SMI's, which of them it was, and why there is none."""
+    if not devices:
+        return {}, None, ""
+    from kmrun.device.rocm_smi import SmiLost
+
+    notes = []
+    for name, module, library in (("amd_smi", "amd_smi", "AmdSmi"), ("rocm_smi", "rocm_smi", "RocmSmi")):
+        opened = getattr(importlib.import_module(f"kmrun.device.{module}"), library)
+
+        def ask(opened: Callable[[], Any] = opened) -> dict[int, dict[str, Any]]:
+            with opened() as smi:
+                known = {device.index: smi.device(device.pci_address) for device in devices}
+                return {index: device.facts() for index, device in known.items() if device is not None}
+
+        try:
+            blocks = bounded(name, SENSORS_S, ask)
+        except (NoAnswer, SmiLost) as lost:
+            notes.append(str(lost))
+            continue
+        if blocks:
+            return blocks, name, "the library does not know this device"
+        notes.append(f"{name} knows none of the devices")
+    return {}, None, "; ".join(notes)
