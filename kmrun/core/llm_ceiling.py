@@ -4,9 +4,10 @@ A token of every sequence of a batch needs all weights once and every sequence's
 t >= max((W + sum of KV) / bandwidth, FLOP / peak) (zeux.io, "LLM inference speed of light", 2024; scaling-book,
 "Inference"). The terms are not added: memory, arithmetic and link of different sequences can overlap.
 Several cards share reading and arithmetic at best evenly, however they are laid out. Tensor parallelism adds the
-sums over the link. A layer split works on one stage at a time for each sequence, so one stream gets the bandwidth
-of one card; as many groups of sequences as there are stages keep all busy. With G drafted tokens a pass checks G + 1 tokens and yields at most G + 1
-(Leviathan et al. 2022, arXiv 2211.17192); the drafter is taken to be free.
+sums over the link. A layer split works on one stage at a time for each sequence, so one stream gets the
+bandwidth of one card; as many groups of sequences as there are stages keep all busy. With G drafted tokens a pass
+checks G + 1 tokens and yields at most G + 1 (Leviathan et al. 2022, arXiv 2211.17192); the drafter is taken to be
+free.
 """
 
 from dataclasses import dataclass

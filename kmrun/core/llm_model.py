@@ -173,14 +173,14 @@ def parameters(model: Model) -> Parameters:
         return model.counted
     table = model.vocab * model.hidden
     body = float(model.extra_params + 2 * model.hidden * model.layers)
-    body += sum(group.layers * _attention(group, model.hidden) for group in model.attention)
-    body += sum(group.layers * _recurrent(group, model.hidden) for group in model.recurrent)
-    body += sum(group.layers * _projections(group.width, group.gated, model.hidden) for group in model.ffn)
+    body += sum(group.layers * attention_params(group, model.hidden) for group in model.attention)
+    body += sum(group.layers * recurrent_params(group, model.hidden) for group in model.recurrent)
+    body += sum(group.layers * mlp_params(group.width, group.gated, model.hidden) for group in model.ffn)
     routed, moe = 0, model.experts
     if moe is not None:
-        one = _projections(moe.width, moe.gated, model.hidden)
+        one = mlp_params(moe.width, moe.gated, model.hidden)
         routed = moe.layers * moe.count * one
-        shared = _projections(moe.shared_width, moe.gated, model.hidden)
+        shared = mlp_params(moe.shared_width, moe.gated, model.hidden)
         body += moe.layers * (shared + moe.count * model.hidden)
     return Parameters(
         body=body,
@@ -194,7 +194,8 @@ def parameters(model: Model) -> Parameters:
     )
 
 
-def _attention(group: Attention, hidden: int) -> int:
+def attention_params(group: Attention, hidden: int) -> int:
+    """Return the parameters of one such layer: projections to queries, keys, values and back."""
     if group.kind == "mla":
         query = group.heads * group.head_dim
         down = hidden * group.q_lora_rank if group.q_lora_rank else 0
@@ -213,12 +214,14 @@ def _attention(group: Attention, hidden: int) -> int:
     return hidden * (query + kept + group.heads * group.value_dim)
 
 
-def _recurrent(group: Recurrent, hidden: int) -> int:
+def recurrent_params(group: Recurrent, hidden: int) -> int:
+    """Return the parameters of one such layer: into the mixer, its convolution, and back."""
     # in: values, gate, groups, and a number or two for each head; the convolution; out.
     per_head = 1 if group.kind == "mamba2" else 2
     into = group.convolved + group.inner + per_head * group.heads
     return hidden * into + group.convolved * group.conv + group.inner * hidden
 
 
-def _projections(width: int, gated: bool, hidden: int) -> int:
+def mlp_params(width: int, gated: bool, hidden: int) -> int:
+    """Return the parameters of an MLP, or of an expert, of that width."""
     return (3 if gated else 2) * hidden * width

@@ -1,0 +1,178 @@
+"""The table of `kmrun llm`: what fits, how fast at best, and what was seen, 100 columns wide."""
+
+import textwrap
+from collections.abc import Callable, Sequence
+
+from kmrun.core.llm_answer import Answer, Question
+from kmrun.core.llm_cache import cache_bytes, state_bytes
+from kmrun.core.llm_ceiling import Decode
+from kmrun.core.llm_model import parameters
+from kmrun.report.columns import MISSING, WIDTH, Column, figures, render
+from kmrun.source.llm_subject import Subject
+
+CLOSING = (
+    "Ceilings, not predictions: no published result lands above them. `seen` is the band of published results that "
+    "read as much for a token."
+)
+
+
+def text(
+    subject: Subject,
+    question: Question,
+    answers: Sequence[Answer],
+    assumptions: Sequence[str],
+    per_watt: bool = False,
+) -> str:
+    """Return the answer as people read it: the model, the table, what is missing where, every assumption."""
+    lines = [*textwrap.wrap(title(subject, question), WIDTH, subsequent_indent="  "), ""]
+    lines += render(_columns(question, answers, per_watt))
+    missing = [line for item in answers for line in _missing(item, question)]
+    if missing:
+        lines += ["", *missing]
+    lines += ["", *textwrap.wrap(CLOSING, WIDTH)]
+    roofs = _roofs(answers)
+    said = [*assumptions, *roofs]
+    if per_watt:
+        said.append("tokens per joule are the ceiling at TDP: cards under a lower limit do better")
+    lines += textwrap.wrap(f"Assumed: {'; '.join(said)}.", WIDTH)
+    return "\n".join(lines) + "\n"
+
+
+def title(subject: Subject, question: Question) -> str:
+    """Return the model in one line: parameters, format and bytes, cache at the context, batch."""
+    load, counts = question.load, parameters(subject.model)
+    parts = [f"{subject.model.id}: {amount(counts.total)} parameters"]
+    if counts.routed or counts.read_per_token < 0.98 * counts.total:
+        parts[0] += f", {amount(counts.read_per_token)} read for a token"
+    parts.append(f"{subject.quant.id}: {gigabytes(subject.weights.file)} of weights")
+    cache = cache_bytes(subject.model, question.context, load.kv_bits)
+    state = state_bytes(subject.model)
+    beside = f" + {gigabytes(state)} of state" if state else ""
+    parts.append(f"{short(question.context)} context: {gigabytes(cache)} of cache{beside} a sequence")
+    parts.append(f"batch {load.batch}")
+    if load.draft:
+        parts.append(f"{load.draft} drafted")
+    return " · ".join(parts)
+
+
+def amount(number: float) -> str:
+    """Return a number of parameters: `8.03 B`, `135 M`."""
+    factor, unit = (1e9, "B") if number >= 1e9 else (1e6, "M")
+    scaled = number / factor
+    return f"{scaled:.0f} {unit}" if scaled >= 100 else f"{scaled:.3g} {unit}"
+
+
+def gigabytes(size: float) -> str:
+    """Return bytes in GB: `42.3 GB`, `0.54 GB`, `0.003 GB`."""
+    scaled = size / 1e9
+    if scaled >= 1000:
+        return f"{scaled:.0f} GB"
+    return f"{scaled:.1f} GB" if scaled >= 10 else f"{scaled:.2f} GB" if scaled >= 0.1 else f"{scaled:.2g} GB"
+
+
+def short(tokens: int) -> str:
+    """Return a context: `128k`, `3.5k`, `512`."""
+    if tokens < 1024:
+        return str(tokens)
+    thousands = tokens / 1024
+    return f"{thousands:.0f}k" if thousands >= 10 or thousands == int(thousands) else f"{thousands:.1f}k"
+
+
+def _columns(question: Question, answers: Sequence[Answer], per_watt: bool) -> list[Column]:
+    batch, cards = question.load.batch, question.load.cards
+
+    def numbers(value: Callable[[Answer], float | None], factor: float = 1.0) -> list[str]:
+        return figures([None if (found := value(item)) is None else found / factor for item in answers])
+
+    count = "" if cards == 1 else f"{cards}x "
+    columns = [
+        Column("card", [count + item.card.id for item in answers], left=True),
+        Column("needs", numbers(lambda item: item.fit.needed, 1e9), "GB"),
+        Column("of", numbers(lambda item: item.fit.usable, 1e9), "GB"),
+        Column("fits", [_fits(item) for item in answers]),
+        Column("longest", [_longest(item) for item in answers], "ctx"),
+        Column("decode", numbers(lambda item: item.tok_per_s), "tok/s"),
+    ]
+    if batch > 1:
+        columns.append(Column("each", numbers(lambda item: _over(item.tok_per_s, batch)), "tok/s"))
+    if cards > 1:
+        columns.append(Column("tensor", numbers(lambda item: _speed(item.tensor)), "tok/s"))
+        columns.append(Column("layers", numbers(lambda item: _speed(item.layers)), "tok/s"))
+    columns.append(Column("seen", [_seen(item) for item in answers], "tok/s"))
+    columns.append(Column("prefill", numbers(lambda item: item.prefill_tok_per_s), "tok/s"))
+    columns.append(Column("bound", [item.decode.times.bound if item.decode else MISSING for item in answers]))
+    if question.prices:
+        columns.append(Column("$/h", [_money(item.usd_per_h) for item in answers]))
+        columns.append(Column("tok/s", numbers(lambda item: item.tok_per_s_per_usd), "per $"))
+        columns.append(Column("$/Mtok", [_money(item.usd_per_million) for item in answers], "from"))
+    if per_watt:
+        columns.append(Column("tok/J", numbers(lambda item: item.tok_per_joule), "TDP"))
+    return columns
+
+
+def _fits(item: Answer) -> str:
+    return "?" if item.fit.fits is None else "yes" if item.fit.fits else "no"
+
+
+def _longest(item: Answer) -> str:
+    longest = item.fit.max_context
+    return MISSING if not longest else short(longest)
+
+
+def _seen(item: Answer) -> str:
+    if item.seen is None:
+        return MISSING
+    low, high = (f"{value:.0f}" if value >= 10 else f"{value:.1f}" for value in item.seen)
+    return f"{low}-{high}"
+
+
+def _missing(item: Answer, question: Question) -> list[str]:
+    found = item.fit
+    if found.fits is None:
+        return [
+            f"{item.card.id}: sold with several sizes of memory; this needs {gigabytes(found.needed)} of it."
+        ]
+    if found.fits or found.usable is None:
+        return []
+    lacking = gigabytes(found.needed - found.usable)
+    if found.max_context:
+        return [f"{item.card.id}: {lacking} short; a context of {short(found.max_context)} would fit."]
+    weights = question.load.weights.file
+    also = "the weights alone are too large" if weights > found.usable else "no context would fit"
+    return [f"{item.card.id}: {lacking} short; {also}."]
+
+
+def _roofs(answers: Sequence[Answer]) -> list[str]:
+    said = []
+    rooms = sorted({item.roof.head_room for item in answers if item.roof and item.roof.why})
+    if rooms:
+        percents = " to ".join(dict.fromkeys(f"{(room - 1) * 100:.0f}" for room in (rooms[0], rooms[-1])))
+        said.append(
+            f"arithmetic has {percents} % of head-room, for clocks above the sheet's; memory has none"
+        )
+    used = sorted({item.roof.arithmetic for item in answers if item.roof})
+    if used:
+        said.insert(
+            0, f"weights are multiplied in {' or '.join(used)}, the fastest that a stack could use there"
+        )
+    bounded = [item.card.id for item in answers if item.roof and item.roof.bounded]
+    if bounded:
+        said.append(f"a faster figure stands for the unpublished one of {', '.join(bounded)}")
+    unknown = [item.card.id for item in answers if item.roof is None]
+    if unknown:
+        said.append(f"no arithmetic figure is published of {', '.join(unknown)}")
+    return said
+
+
+def _speed(ceiling: Decode | None) -> float | None:
+    return None if ceiling is None else ceiling.tok_per_s
+
+
+def _over(value: float | None, divisor: float) -> float | None:
+    return None if value is None else value / divisor
+
+
+def _money(value: float | None) -> str:
+    if value is None:
+        return MISSING
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}"
