@@ -161,7 +161,9 @@ def _decided(
     if beside:
         said += f" against {beside}"
     if verdict == "inconclusive":
-        said += f", {needs or 'the bound lies inside the interval'}"
+        # The end that would decide, on the side where the value lies: too few samples may have left it open.
+        deciding = low if interval.value > bound else high
+        said += f", {needs if needs and deciding is None else 'the bound lies inside the interval'}"
     return ClauseResult(clause.kind, bound, verdict, said, interval.value, low, high, clause.place)
 
 

@@ -154,7 +154,7 @@ def _against(case: CaseResult) -> str:
 def _speedup(case: CaseResult, *, named: bool) -> str:
     if case.speedup is None:
         return "-"
-    shown = f"{format_number(case.speedup, 2 if case.speedup < 10 else 3)} x"
+    shown = f"{format_number(case.speedup, 2 if case.speedup < 10 else 3)}x"
     return f"{shown} {_against(case)}" if named else shown
 
 

@@ -70,7 +70,7 @@ def test_a_scorecard(kmrun, suite, measuring):
     assert lines[0] == "adding      Test CPU · 8 threads · torch 2.13.0 · cold cache, paired"
     assert lines[4].split()[:3] == ["kernel", "case", "time"]
     assert lines[5].split()[:4] == ["add", "n=1024", "20.0", "ms"]
-    assert lines[5].endswith("  2.0 x  pass")
+    assert lines[5].endswith("  2.0x  pass")
     assert re.fullmatch(r"2 cases in \d+\.\d s: 2 pass +exit 0", lines[-1])
 
 

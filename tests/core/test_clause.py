@@ -171,3 +171,11 @@ def test_bounds_in_the_result_are_finite_or_none():
     assert result.verdict == "inconclusive"
     assert (result.low, result.high) == (None, None)
     assert math.isfinite(result.value)
+
+
+def test_the_reason_blames_the_number_only_for_the_end_that_it_left_open():
+    """Eight blocks of which one is slow: enough to hold the clause, had they agreed."""
+    pairs = ((20e6, 40e6),) * 7 + ((20e6, 10e6),)
+    result = judged("min_speedup", 1.0, rivals=(make_rival(pairs=pairs),), alpha=0.01 / 40)
+    assert (result.verdict, result.low, result.high) == ("inconclusive", 0.5, None)
+    assert result.reason.endswith("(at least 0.5) against reference, the bound lies inside the interval")

@@ -43,8 +43,8 @@ ceilings    20.0 GB/s read · 200 GFLOP/s fp32 · 100 GFLOP/s bf16 · 90.0 GFLOP
             measured now, 0.3 s
 
 kernel  case       time      ±  GB/s  GFLOP/s  bound  %ceil  vs ref  contract
-add     s=512   12.0 ms  0.1 %  16.7     83.3  mem     83 %   2.0 x  pass
-        s=4096   120 ms  0.1 %  1.67     8.33  mem      8 %   2.0 x  FAIL min_ceiling 0.5
+add     s=512   12.0 ms  0.1 %  16.7     83.3  mem     83 %    2.0x  pass
+        s=4096   120 ms  0.1 %  1.67     8.33  mem      8 %    2.0x  FAIL min_ceiling 0.5
 norm    n=8           -      -     -        -  -          -       -  WRONG
 
 3 cases in 12 s: 1 pass, 1 fail, 1 wrong                                                      exit 1

@@ -58,7 +58,7 @@ def test_columns_that_do_not_apply_are_left_out():
     assert cells(shown, "time") == ["20.0 ms"]
     assert cells(shown, "GB/s") == ["10.0"]
     assert cells(shown, "%ceil") == ["50 %"]
-    assert cells(shown, "vs ref") == ["2.0 x"]
+    assert cells(shown, "vs ref") == ["2.0x"]
 
 
 def test_the_roof_column_comes_with_a_card():
@@ -70,7 +70,7 @@ def test_the_roof_column_comes_with_a_card():
 
 def test_speedups_against_different_rivals_are_named():
     cases = [entry(s=1), entry(s=2, found={"rivals": (make_rival("eager", "versus", 12.0),)})]
-    assert cells(view(make_result(*cases)), "speedup") == ["2.0 x ref", "12.0 x eager"]
+    assert cells(view(make_result(*cases)), "speedup") == ["2.0x ref", "12.0x eager"]
 
 
 def test_words_of_verdicts():
