@@ -3,7 +3,8 @@
 Grouped-query attention keeps 2 x layers x KV heads x head size elements for every token (Pope et al. 2022,
 arXiv 2211.05102, section 3.3; Ainslie et al. 2023, arXiv 2305.13245). Multi-head latent attention keeps
 KV rank + rotary size for every token and layer (DeepSeek-V2, arXiv 2405.04434, section 2.1.4). A window layer
-keeps and reads its window only (Mistral 7B, arXiv 2310.06825, section 2). Mamba-2 (arXiv 2405.21060) and gated delta
+keeps and reads its window only (Mistral 7B, arXiv 2310.06825, section 2), a chunked one its chunk (Llama 4), a sparse
+one reads those that it selects (DeepSeek-V3.2, arXiv 2512.02556). Mamba-2 (arXiv 2405.21060) and gated delta
 rule (arXiv 2412.06464) layers keep a state of fixed size, which every token reads and writes once.
 """
 
@@ -32,7 +33,7 @@ STATE_BYTES = 2
 
 @dataclass(frozen=True, slots=True)
 class CacheGroup:
-    """The cache of the layers of one kind, for one sequence: elements a token, and the tokens kept."""
+    """The cache of the layers of one kind, for one sequence: elements a token, and the tokens read."""
 
     kind: str
     layers: int
@@ -46,7 +47,7 @@ class CacheGroup:
 
 
 def groups(model: Model, context: int) -> list[CacheGroup]:
-    """Return what each kind of attention layers keeps of a sequence of that many tokens."""
+    """Return what a token reads of each kind of attention layers, with that many tokens before it."""
     return [
         CacheGroup(kind_of(group), cached(group), elements_per_token(group), seen(group, context))
         for group in model.attention
@@ -61,7 +62,9 @@ def kind_of(group: Attention) -> str:
         name = "MHA"
     else:
         name = "MQA" if group.kv_heads == 1 else "GQA"
-    return f"{name}, window {group.window}" if group.window else name
+    if group.selected:
+        return f"{name}, {group.selected} selected"
+    return f"{name}, {'chunk' if group.chunked else 'window'} {group.window}" if group.window else name
 
 
 def cached(group: Attention) -> int:
@@ -76,13 +79,29 @@ def elements_per_token(group: Attention) -> int:
     return cached(group) * group.kv_heads * (group.head_dim + group.value_dim)
 
 
-def seen(group: Attention, context: int) -> int:
-    """Return how many of so many tokens such a layer attends to."""
+def kept(group: Attention, context: int) -> int:
+    """Return how many of so many tokens such a layer keeps."""
     return context if group.window is None else min(context, group.window)
 
 
+def seen(group: Attention, context: int) -> int:
+    """Return how many of so many tokens such a layer reads for the next one, at least.
+
+    A chunk may just have begun, so a chunked layer need not read any.
+    """
+    if group.window is not None and group.chunked:
+        return 0
+    return min(kept(group, context), group.selected or context)
+
+
 def cache_bytes(model: Model, context: int, kv_bits: float) -> float:
-    """Return the bytes of keys and values of one sequence of that many tokens."""
+    """Return the bytes of keys and values that one sequence of that many tokens keeps."""
+    elements = sum(elements_per_token(group) * kept(group, context) for group in model.attention)
+    return elements * kv_bits / 8
+
+
+def cache_read_bytes(model: Model, context: int, kv_bits: float) -> float:
+    """Return the bytes of keys and values that a token reads, with that many tokens before it."""
     return sum(group.elements for group in groups(model, context)) * kv_bits / 8
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kmrun.core.card import Card
-from kmrun.core.llm_cache import cache_bytes, state_traffic
+from kmrun.core.llm_cache import cache_read_bytes, state_traffic
 from kmrun.core.llm_link import all_reduce_seconds
 from kmrun.core.llm_model import Model, parameters
 from kmrun.core.llm_quant import Weights, expected_distinct
@@ -92,7 +92,7 @@ def read_bytes(load: Load, distinct: float | None = None) -> float:
 
 def sequence_bytes(load: Load) -> float:
     """Return what a token of one sequence reads beside the weights."""
-    return cache_bytes(load.model, load.context or 0, load.kv_bits) + state_traffic(load.model)
+    return cache_read_bytes(load.model, load.context or 0, load.kv_bits) + state_traffic(load.model)
 
 
 def pass_flops(load: Load) -> float:

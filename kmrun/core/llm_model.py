@@ -12,9 +12,11 @@ class Attention:
     """Attention layers of one kind. MHA is GQA with as many KV heads as heads, MQA with one.
 
     `head_dim` is that of queries and keys, `v_head_dim` that of values (None: the same). `window` is how many
-    tokens a layer sees (None: all). `cached_layers` of the layers keep keys and values of their own (None:
-    all). `gated`: the query projection is doubled. `shared_kv`: one projection is both keys and values, which
-    are still cached apart. MLA caches `kv_lora_rank + rope_head_dim` elements for all heads together.
+    tokens a layer sees (None: all), `chunked` that the window is a chunk, which starts anew. `selected`: of the tokens
+    that it keeps a layer reads so many (sparse attention; what selects them is not counted). `cached_layers` of
+    the layers keep keys and values of their own (None: all). `gated`: the query projection is doubled. `shared_kv`: one
+    projection is both keys and values, which are still cached apart. MLA caches `kv_lora_rank + rope_head_dim`
+    elements for all heads together.
     """
 
     layers: int
@@ -24,6 +26,8 @@ class Attention:
     head_dim: int = 0
     v_head_dim: int | None = None
     window: int | None = None
+    chunked: bool = False
+    selected: int | None = None
     cached_layers: int | None = None
     gated: bool = False
     shared_kv: bool = False

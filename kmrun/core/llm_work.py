@@ -41,6 +41,9 @@ def _per_pair(group: Attention) -> float:
 
 
 def _pairs(group: Attention, prompt: int) -> float:
-    """Return the sum over tokens t = 1 .. prompt of min(t, window)."""
-    window = prompt if group.window is None else min(group.window, prompt)
+    """Return the sum over tokens of how many each attends to, itself included."""
+    if group.window is not None and group.chunked:
+        chunks, rest = divmod(prompt, group.window)
+        return chunks * group.window * (group.window + 1) / 2 + rest * (rest + 1) / 2
+    window = min(group.window or prompt, group.selected or prompt, prompt)
     return window * (window + 1) / 2 + (prompt - window) * window

@@ -71,14 +71,14 @@ def _model(subject: Subject, question: Question) -> Iterator[tuple[str, str]]:
         bits = f"{subject.quant.ceiling_bits:g} bits" + (
             f", {outside:g} outside the experts" if outside else ""
         )
+    fewest = (
+        f", {weights.per_token} of {weights.experts} experts, the fewest of any batch"
+        if weights.routed
+        else ""
+    )
     yield (
         "weights read",
-        f"{bits}: {gigabytes(weights.read(weights.per_token))} a pass"
-        + (
-            f", {weights.per_token} of {weights.experts} experts being the fewest of any batch"
-            if weights.routed
-            else ""
-        ),
+        f"{bits}: {gigabytes(weights.read(weights.per_token))} a pass{fewest}",
     )
     yield "weights held", _held(subject)
     context = load.context or 0
@@ -117,7 +117,7 @@ def _shapes(subject: Subject) -> Iterator[tuple[str, str]]:
         return
     hidden = model.hidden
     parts = [
-        f"{group.layers} x {amount(attention_params(group, hidden))} of {kind_of(group)} attention ({group.heads} heads)"
+        f"{group.layers} x {amount(attention_params(group, hidden))} of {kind_of(group)} ({group.heads} heads)"
         for group in model.attention
     ]
     parts += [
@@ -190,9 +190,10 @@ def _card(question: Question, item: Answer) -> Iterator[tuple[str, str]]:
     times = item.decode.times
     memory = f"{gigabytes(read_bytes(load))} / {item.memory / 1e9:.6g} GB/s{over} = {_time(times.memory)}"
     compute = "" if times.compute is None else f", {pass_flops(load):.4g} FLOP{over} = {_time(times.compute)}"
+    made = _count(item.decode.tokens, "token")
     yield (
         "decode",
-        f"max({memory}{compute}): {_count(item.decode.tokens, 'token')} a pass, {_rate(item.decode.tok_per_s)} tok/s",
+        f"max({memory}{compute}): {made} a pass, {_rate(item.decode.tok_per_s)} tok/s",
     )
     if item.tensor and item.layers:
         yield from _layouts(question, item)

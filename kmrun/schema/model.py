@@ -22,6 +22,8 @@ class Attention(Document):
     head_dim: Count
     v_head_dim: Count | None = None
     window: Count | None = None
+    chunked: bool = False
+    selected: Count | None = None
     cached_layers: Count | None = None
     gated: bool = False
     shared_kv: bool = False

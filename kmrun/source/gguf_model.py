@@ -98,6 +98,7 @@ def _attention(
                 q_lora_rank=whole("attention.q_lora_rank"),
                 kv_lora_rank=rank,
                 rope_head_dim=rotary,
+                selected=whole("attention.indexer.top_k"),
             ),
         )
     windowed = _windowed(architecture, whole, several, layers)
@@ -115,10 +116,15 @@ def _attention(
             kv_heads=kv,
             head_dim=_size(whole, "key", window, hidden // own),
             v_head_dim=_size(whole, "value", window, hidden // own),
-            window=(whole("attention.sliding_window") or None) if window else None,
+            window=_window(whole) if window else None,
+            chunked=window and not whole("attention.sliding_window"),
         )
         for (own, kv, window), count in groups.items()
     )
+
+
+def _window(whole: Whole) -> int | None:
+    return whole("attention.sliding_window") or whole("attention.chunk_size") or None
 
 
 def _size(whole: Whole, part: str, window: bool, usual: int) -> int:
@@ -129,7 +135,7 @@ def _size(whole: Whole, part: str, window: bool, usual: int) -> int:
 def _windowed(
     architecture: str, whole: Whole, several: Callable[[str, int], list[int]], layers: int
 ) -> list[bool]:
-    if not whole("attention.sliding_window"):
+    if not _window(whole):
         return [False] * layers
     pattern = several("attention.sliding_window_pattern", layers)
     if pattern and max(pattern) <= 1:

@@ -205,6 +205,7 @@ def _attention(text: Config, get: _Figures, hidden: int, plan: _Plan) -> tuple[A
                 q_lora_rank=get.maybe("q_lora_rank"),
                 kv_lora_rank=rank,
                 rope_head_dim=rotary,
+                selected=get.maybe("index_topk"),
             ),
         )
     kv_heads = get.maybe("num_key_value_heads", "num_kv_heads") or heads
@@ -222,7 +223,8 @@ def _attention(text: Config, get: _Figures, hidden: int, plan: _Plan) -> tuple[A
         groups.append(Attention(layers=plan.full, **shared))
     if plan.window:
         window = get.maybe("sliding_window", "attention_chunk_size")
-        groups.append(Attention(layers=plan.window, window=window or None, **shared))
+        chunked = get.maybe("sliding_window") is None
+        groups.append(Attention(layers=plan.window, window=window or None, chunked=chunked, **shared))
     return tuple(groups)
 
 
