@@ -65,10 +65,13 @@ class Arenas:
 
 
 class Launcher:
-    """Starts sides: forked from a zygote on Linux, as fresh interpreters elsewhere."""
+    """Starts sides: forked from a zygote on Linux, as fresh interpreters elsewhere.
+
+    `environment` holds defaults: what the user's environment says wins.
+    """
 
     def __init__(self, environment: Mapping[str, str], folder: str) -> None:
-        self._environment = {**os.environ, **environment}
+        self._environment = {**environment, **os.environ}
         self._folder = folder
         self._zygote: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None

@@ -177,3 +177,12 @@ def busy_wait(x):
     while time.perf_counter_ns() < end:
         pass
     return x.clone()
+
+
+def forges_clock(x):
+    """Makes the timer of its own process run ten times too slow."""
+    import kmrun.measure.timer as timer
+
+    real = time.perf_counter_ns
+    timer._clock = lambda: real() // 10
+    return busy_wait(x)

@@ -302,6 +302,17 @@ def test_busy_waits_are_timed_for_what_they_are(supervisor):
     assert seen.time_verified is not False
 
 
+def test_a_forged_clock_is_found_out(supervisor):
+    x = Argument("x", "randn", shape=(16,), dtype="fp32")
+    seen = supervisor.measure(
+        case("forges_clock", arguments=(x,), reference=Reference(Implementation("r", "torch:clone")))
+    )
+    assert [finding.code for finding in seen.findings] == ["time_disagrees"]
+    assert seen.findings[0].outcome == "error"
+    # The forged clock lives in that process: give the next test a fresh one.
+    supervisor.kernel().bury()
+
+
 def processes_of(marker: str) -> list[int]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
