@@ -111,7 +111,7 @@ def _fastest_ns(stopwatch: Stopwatch, call: Callable[[], object], budget_ns: flo
     # The least of three: one call that the scheduler interrupted must not set the batch.
     first = min(stopwatch.batch_ns([call], None) for _ in range(3))
     batch = [call] * max(1, min(1000, round(50_000 / max(first, 1.0))))
-    fastest, spent, rounds = first, first, 0
+    fastest, spent, rounds = first, 3 * first, 3 if len(batch) == 1 else 0
     while rounds < 3 or (spent < budget_ns and rounds < 200):
         took = stopwatch.batch_ns(batch, None)
         fastest = min(fastest, took / len(batch))
