@@ -32,8 +32,9 @@ class Difference:
 class GpuFacts:
     """One GPU. `peaks` are at the driver's highest clocks, those of `card` at the published ones.
 
-    `architecture` is the compute capability, or AMD's gfx name. `sensors` is the block of NVML, or of ROCm or AMD
-    SMI, named by `sensors_source`; `sensors_note` says why there is none. `error`: the driver failed on this device.
+    `index` is the driver's; AMD's are counted on from NVIDIA's. `architecture` is the compute capability, or AMD's
+    gfx name. `sensors` is the block of NVML, or of ROCm or AMD SMI, named by `sensors_source`; `sensors_note` says
+    why there is none.
     """
 
     vendor: str
@@ -88,34 +89,35 @@ def gpus(catalogue: Matching, only: int | None = None) -> Gpus:
     """
     nvidia = _vendor("the NVIDIA driver", _nvidia)
     amd = _vendor("the HIP runtime", _amd)
-    found: list[CudaDevice | HipDevice] = [*nvidia.devices, *amd.devices]
-    if only is not None and found:
-        if not 0 <= only < len(found):
-            raise EnvironmentLacks(f"no GPU {only} in this machine", f"GPUs here: 0 to {len(found) - 1}")
-        found = [found[only]]
-    failures = [failure for vendor in (nvidia, amd) if vendor.there for failure in vendor.failures]
-    if not found and not failures:
-        failures = [
-            EnvironmentLacks(
-                "there is no GPU driver in this machine: neither NVIDIA's nor AMD's HIP runtime answers",
-                nvidia.failures[0].hint if nvidia.failures else "",
-            )
-        ]
-    cuda = [device for device in found if isinstance(device, CudaDevice)]
-    hip = [device for device in found if isinstance(device, HipDevice)]
+    vendors = (nvidia, amd)
+    total = nvidia.count + amd.count
+    if only is not None and total and not 0 <= only < total:
+        raise EnvironmentLacks(f"no GPU {only} in this machine", f"GPUs here: 0 to {total - 1}")
+    failures = [failure for vendor in vendors if vendor.there for failure in vendor.failures]
+    for vendor, before in ((nvidia, 0), (amd, nvidia.count)):
+        failures += [lost for index, lost in vendor.lost.items() if only in (None, index + before)]
+    if not total and not failures:
+        sentence = "there is no GPU driver in this machine: neither NVIDIA's nor AMD's HIP runtime answers"
+        failures = [EnvironmentLacks(sentence, *(failure.hint for failure in nvidia.failures[:1]))]
+    cuda: list[CudaDevice] = [device for device in nvidia.devices if only in (None, device.index)]
+    hip: list[HipDevice] = [device for device in amd.devices if only in (None, device.index + nvidia.count)]
     nvml, nvml_driver, nvml_note = _nvml_blocks(cuda)
     smi, smi_source, smi_note = _smi_blocks(hip)
-    versions = {**nvidia.versions, **amd.versions}
-    if nvml_driver:
-        versions["nvidia_driver"] = nvml_driver
     devices = [
         replace(_cuda_facts(device, catalogue), **_sensors(nvml.get(device.index), "nvml", nvml_note))
         for device in cuda
     ]
     devices += [
-        replace(_hip_facts(device, catalogue), **_sensors(smi.get(device.index), smi_source, smi_note))
+        replace(
+            _hip_facts(device, catalogue),
+            index=device.index + nvidia.count,
+            **_sensors(smi.get(device.index), smi_source, smi_note),
+        )
         for device in hip
     ]
+    versions = {**nvidia.versions, **amd.versions}
+    if nvml_driver:
+        versions["nvidia_driver"] = nvml_driver
     return Gpus(tuple(devices), versions, tuple(failures))
 
 
@@ -124,6 +126,10 @@ class _Vendor:
     devices: tuple[Any, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     failures: tuple[EnvironmentLacks, ...] = ()
+    count: int = 0
+    """Devices, with those that failed."""
+    lost: Mapping[int, EnvironmentLacks] = field(default_factory=dict)
+    """Devices that the driver has, but fails on."""
     there: bool = True
     """Whether the vendor's library is in this machine at all."""
 
@@ -158,13 +164,13 @@ def _devices(
         served, number = version(), count()
     except EnvironmentLacks as error:
         return _Vendor(failures=(error,))
-    devices, failures = [], []
+    devices, lost = [], {}
     for index in range(number):
         try:
             devices.append(device(index))
         except EnvironmentLacks as error:
-            failures.append(EnvironmentLacks(f"{kind} device {index}: {error.sentence}", error.hint))
-    return _Vendor(tuple(devices), {kind: served} if served else {}, tuple(failures))
+            lost[index] = EnvironmentLacks(f"{kind} device {index}: {error.sentence}", error.hint)
+    return _Vendor(tuple(devices), {kind: served} if served else {}, count=number, lost=lost)
 
 
 def _cuda_facts(device: CudaDevice, catalogue: Matching) -> GpuFacts:
@@ -211,7 +217,6 @@ def _hip_facts(device: HipDevice, catalogue: Matching) -> GpuFacts:
         matmul_clock_hz=device.max_clock_hz,
         memory_bytes=device.memory_bytes,
         bus_bits=device.attributes.get("memory_bus_width"),
-        l2_bytes=device.attributes.get("l2_cache_size") or None,
         vector_rates=card.vector_rates if card else {},
         matmul_rates=card.matmul_rates if card else {},
     )
@@ -241,7 +246,8 @@ def _differences(own: Card, card: Card) -> tuple[Difference, ...]:
         ("memory, on the label", own.memory_bytes, card.memory_bytes, 2**30, "GiB"),
         ("memory bus", own.bus_bits, card.bus_bits, 1, "bit"),
         ("memory rate per pin", own.pin_bits_per_s, card.pin_bits_per_s, 1e9, "Gbit/s"),
-        ("L2", own.l2_bytes, card.l2_bytes, 2**20, "MiB"),
+        # HIP shows the L2 of one chiplet, the database that of the card.
+        ("L2", own.l2_bytes if own.vendor == "nvidia" else None, card.l2_bytes, 2**20, "MiB"),
     )
     return tuple(
         Difference(what, ours / unit, theirs / unit, symbol)

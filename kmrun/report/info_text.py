@@ -12,7 +12,7 @@ from kmrun.report.info_record import scaled
 from kmrun.report.numbers import count
 
 WIDTH = 100
-_LABEL = 16
+_LABEL = 26
 _ATTRIBUTE = 48
 _SENSORS = {"nvml": "nvml", "rocm_smi": "ROCm SMI", "amd_smi": "AMD SMI"}
 
@@ -84,20 +84,17 @@ def _peaks(device: GpuFacts) -> list[str]:
         (figure_title(name), figure_text(name, ours.get(name)), figure_text(name, theirs.get(name)))
         for name in known
     ]
-    heads = ("peak (derived)", "by the driver", "by the card" if theirs else "")
-    label = max(len(heads[0]), *(len(cell[0]) for cell in cells))
+    heads = ("peak (derived)", "driver's clocks", "card's clocks" if theirs else "")
     first, second = (max(len(heads[at]), *(len(cell[at]) for cell in cells)) for at in (1, 2))
     return [
-        f"  {title:<{label}}  {own:>{first}}  {card if theirs else '':>{second}}".rstrip()
+        f"  {title:<{_LABEL - 2}}  {own:>{first}}  {card if theirs else '':>{second}}".rstrip()
         for title, own, card in (heads, *cells)
     ]
 
 
 def _difference(found: Difference) -> str:
     unit = f" {found.unit}" if found.unit else ""
-    ours, theirs = (format_number(value, 4 if value < 1000 else 5) for value in (found.driver, found.card))
-    if not found.unit or found.unit in ("bit", "MHz"):
-        ours, theirs = f"{found.driver:.0f}", f"{found.card:.0f}"
+    ours, theirs = (f"{value:.4g}" if value < 1e4 else f"{value:.0f}" for value in (found.driver, found.card))
     return f"{found.what}: {ours}{unit} by the driver, {theirs}{unit} by the card"
 
 
@@ -231,9 +228,9 @@ def _size(size: int) -> str:
 
 
 def _entry(label: str, value: str) -> list[str]:
-    return [f"  {label:<{max(_LABEL, 24)}}{value}"]
+    return [f"  {label:<{_LABEL}}{value}"]
 
 
 def _wrapped(label: str, value: str) -> list[str]:
-    indent = " " * 26
-    return textwrap.wrap(value, WIDTH, initial_indent=f"  {label:<24}", subsequent_indent=indent)
+    indent = " " * (_LABEL + 2)
+    return textwrap.wrap(value, WIDTH, initial_indent=f"  {label:<{_LABEL}}", subsequent_indent=indent)

@@ -56,7 +56,7 @@ def test_reads_devices_and_their_attributes(fake_driver: Path) -> None:
     done = run(fake_driver, ["-c", code])
     assert done.stdout.splitlines() == [
         "13.0 2 Tesla T4 7.5 40 15655829504 GPU-64656667-6869-6a6b-6c6d-6e6f70717273",
-        "1590000000.0 320064000000.0 17 NVIDIA Unheard Of",
+        "1590000000.0 320064000000.0 20 NVIDIA Unheard Of",
     ]
 
 
