@@ -46,6 +46,7 @@ def command(
     import gc
 
     from kmrun.cli import comparing
+    from kmrun.cli.prices import prices
     from kmrun.core.compare import compare
     from kmrun.source.catalogue import load_cards
 
@@ -54,8 +55,8 @@ def command(
     catalogue = load_cards(cards_file or [])
     chosen = list({card.id: card for card in map(catalogue.find, cards)}.values())
     intensity, choice = comparing.the_work(ai, suite, case, peak, tensor)
-    prices = comparing.prices(cost or [], catalogue, chosen)
-    standings = comparing.ordered(compare(chosen, choice.roof, intensity, prices), sort)
+    costs = prices(cost or [], catalogue, chosen)
+    standings = comparing.ordered(compare(chosen, choice.roof, intensity, costs), sort)
     if svg is not None:
         from kmrun.cli.terminal import write_file
         from kmrun.report.svg import roofline_svg

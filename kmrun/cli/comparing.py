@@ -1,6 +1,5 @@
 """The steps of `kmrun compare`: reading its options, sorting, and what it prints."""
 
-import math
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,13 +7,11 @@ from typing import Any
 
 from kmrun.cli.roof_choice import RoofChoice, case_roof, chosen_roof
 from kmrun.cli.terminal import colour_wanted, positive, terminal_width
-from kmrun.core.card import Card
 from kmrun.core.compare import Standing, scaled, sentence
 from kmrun.errors import UsageError
 from kmrun.report.columns import MISSING, WIDTH, Column, figures, render
 from kmrun.report.terminal_plot import MOST, Curve, Mark
 from kmrun.report.terminal_plot import render as picture
-from kmrun.source.catalogue import Catalogue
 
 _SORTS: dict[str, tuple[Callable[[Standing], Any], bool]] = {
     "attainable": (lambda item: item.attainable, True),
@@ -45,31 +42,6 @@ def the_work(
         raise UsageError("--ai and --suite both give an intensity", "leave one out")
     intensity, of_case = case_roof(suite, case)
     return intensity, RoofChoice(asked.figure, what=of_case.what) if asked else of_case
-
-
-def prices(texts: Sequence[str], catalogue: Catalogue, cards: Sequence[Card]) -> dict[str, float]:
-    """Return $/h by card id, from `CARD=X,...`.
-
-    Raises:
-        KmrunError: no such card, one that is not compared, or no price.
-    """
-    found: dict[str, float] = {}
-    compared = [card.id for card in cards]
-    for item in (part for text in texts for part in text.split(",") if part.strip()):
-        name, equals, number = item.rpartition("=")
-        try:
-            price = float(number)
-        except ValueError:
-            price = math.nan
-        if not equals or not name.strip() or not (price > 0 and math.isfinite(price)):
-            raise UsageError(f"--cost {item.strip()!r} is no price", "write --cost CARD=DOLLARS_PER_HOUR,...")
-        card = catalogue.find(name.strip())
-        if card.id not in compared:
-            raise UsageError(
-                f"--cost names {card.id}, which is not compared", f"compared: {', '.join(compared)}"
-            )
-        found[card.id] = price
-    return found
 
 
 def ordered(standings: list[Standing], key: str | None) -> list[Standing]:

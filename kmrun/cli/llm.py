@@ -15,7 +15,8 @@ def command(
         ),
     ],
     more_cards: Annotated[
-        list[str] | None, typer.Argument(metavar="CARD...", help="Further cards, after --gpus.")
+        list[str] | None,
+        typer.Argument(metavar="CARD...", help="Further cards after --gpus, or CARD=X after --cost."),
     ] = None,
     quant: Annotated[
         str | None,
@@ -83,14 +84,14 @@ def command(
             quant=quant,
             bytes_per_param=bytes_per_param,
             active_params=active_params,
-            gpus=(*(gpus or ()), *(more_cards or ())),
+            gpus=(*(gpus or ()), *(word for word in more_cards or () if "=" not in word)),
             num_gpus=num_gpus,
             context=context,
             batch=batch,
             kv=kv,
             draft=draft,
             overhead_gb=overhead_gb,
-            cost=tuple(cost or ()),
+            cost=(*(cost or ()), *(word for word in more_cards or () if "=" in word)),
             device=device,
             overlays=tuple(cards_file or ()),
         )

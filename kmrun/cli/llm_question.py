@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kmrun.core.card import Card
 from kmrun.core.llm_answer import DEFAULT_CONTEXT, Answer, Question, answer
@@ -41,8 +40,7 @@ _SORTS: dict[str, tuple[Callable[[Answer], Any], bool]] = {
 """Sort key to what it sorts by, and whether the largest comes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """The command line."""
 
     model: str
@@ -61,15 +59,14 @@ class Options:
     overlays: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Inquiry:
+class Inquiry(NamedTuple):
     """The question, the cards that it is asked of, and what was assumed. `usual`: nobody named the cards."""
 
     subject: Subject
     question: Question
     cards: tuple[Card, ...]
     assumptions: tuple[str, ...]
-    usual: bool = field(default=False)
+    usual: bool = False
 
 
 def inquiry(options: Options) -> Inquiry:
@@ -97,9 +94,9 @@ def inquiry(options: Options) -> Inquiry:
     cards, local, highest, said = _cards(options, catalogue)
     question = Question(load, subject.quant, _overhead(options.overhead_gb), {}, local, highest)
     if options.cost:
-        from kmrun.cli.comparing import prices
+        from kmrun.cli.prices import prices
 
-        question = replace(question, prices=prices(options.cost, catalogue, cards))
+        question = question._replace(prices=prices(options.cost, catalogue, cards))
     assumptions = (*subject.assumptions, *said, *_assumptions(question, cards, options.kv, subject))
     usual = not options.gpus and not local
     return Inquiry(subject, question, tuple(cards), assumptions, usual)

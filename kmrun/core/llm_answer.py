@@ -1,7 +1,8 @@
 """The answer for one card: does the model fit, and how fast can it be there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from kmrun.core.card import Card
 from kmrun.core.llm_ceiling import (
@@ -25,8 +26,7 @@ DEFAULT_CONTEXT = 4096
 """The context whose cache must fit, and the prompt of the first token, where none is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What is asked of every card. `overhead` is bytes on each card; `prices` are $/h by card id.
 
     `local`: ids of cards in this machine, with the memory that their driver reports, and with `highest_clock`
@@ -46,8 +46,7 @@ class Question:
         return self.load.context or DEFAULT_CONTEXT
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What one card can do; None where a figure of it is not published. All SI.
 
     `decode` is the ceiling of any layout over several cards, `tensor` and `layers` those of two layouts.

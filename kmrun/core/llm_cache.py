@@ -9,7 +9,7 @@ rule (arXiv 2412.06464) layers keep a state of fixed size, which every token rea
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kmrun.core.llm_model import Attention, Model
 
@@ -31,8 +31,7 @@ STATE_BYTES = 2
 """Bytes of an element of a recurrent state: 16 bits, the least that stacks keep."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheGroup:
+class CacheGroup(NamedTuple):
     """The cache of the layers of one kind, for one sequence: elements a token, and the tokens read."""
 
     kind: str

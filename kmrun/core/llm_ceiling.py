@@ -10,8 +10,7 @@ checks G + 1 tokens and yields at most G + 1 (Leviathan et al. 2022, arXiv 2211.
 free.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kmrun.core.card import Card
 from kmrun.core.llm_cache import cache_read_bytes, state_traffic
@@ -24,8 +23,7 @@ from kmrun.core.llm_work import decode_flops, prefill_flops
 Bound = Literal["mem", "comp", "link"]
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """What is asked: a model in some format, and how it is run.
 
     `context` tokens stand before the decoded one. None: rates are those of an empty cache, which no context
@@ -41,8 +39,7 @@ class Load:
     draft: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(NamedTuple):
     """The least seconds of one pass by what it needs; None where a figure of the card is not known."""
 
     memory: float
@@ -67,8 +64,7 @@ class Times:
         return "comp" if (self.compute or 0.0) > self.memory else "mem"
 
 
-@dataclass(frozen=True, slots=True)
-class Decode:
+class Decode(NamedTuple):
     """A pass of decoding: its times, and the tokens that it yields over all sequences."""
 
     times: Times

@@ -4,7 +4,7 @@ Needed: the whole file, keys and values and states of every sequence, and what t
 each card. A card with memory of its own gives all of it; one that shares it with the CPU a part.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kmrun.core.card import Card
 from kmrun.core.llm_cache import cache_bytes, state_bytes
@@ -23,8 +23,7 @@ LONGEST = 1 << 24
 """Where the search for the longest context ends: 16 M tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(NamedTuple):
     """Bytes over all cards. `usable` and `fits` are None where the card is sold with several sizes.
 
     `max_context` is the longest context that fits, 0 when none does.

@@ -1,14 +1,12 @@
 """A language model by its shapes, and the parameters that follow from them."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 AttentionKind = Literal["gqa", "mla"]
 RecurrentKind = Literal["mamba2", "gated-deltanet"]
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(NamedTuple):
     """Attention layers of one kind. MHA is GQA with as many KV heads as heads, MQA with one.
 
     `head_dim` is that of queries and keys, `v_head_dim` that of values (None: the same). `window` is how many
@@ -41,8 +39,7 @@ class Attention:
         return self.v_head_dim or self.head_dim
 
 
-@dataclass(frozen=True, slots=True)
-class Recurrent:
+class Recurrent(NamedTuple):
     """Layers with a state of fixed size in place of a cache: Mamba-2, or gated delta rule.
 
     Mamba-2: `heads` heads of `head_dim` with `state` elements for each of their channels, B and C for each of
@@ -74,8 +71,7 @@ class Recurrent:
         return self.layers * (self.inner * self.state + (self.conv - 1) * self.convolved)
 
 
-@dataclass(frozen=True, slots=True)
-class FeedForward:
+class FeedForward(NamedTuple):
     """Dense MLP layers: two projections, three where gated (SwiGLU, GeGLU)."""
 
     layers: int
@@ -83,20 +79,18 @@ class FeedForward:
     gated: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Experts:
+class Experts(NamedTuple):
     """Mixture-of-experts layers. `shared_width` is the width of all shared experts together."""
 
     layers: int
-    count: int
+    number: int
     per_token: int
     width: int
     shared_width: int = 0
     gated: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(NamedTuple):
     """How many parameters stand where.
 
     `table` is the token embedding, looked up and not streamed; where the head is `tied` the same table is
@@ -138,8 +132,7 @@ class Parameters:
         return self.multiplied + self.head_read
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(NamedTuple):
     """A model. Empty `attention` and `recurrent`: its cache is not known.
 
     `counted` stands for the derived parameters where they were counted (a file's header, a typed size).
@@ -183,9 +176,9 @@ def parameters(model: Model) -> Parameters:
     routed, moe = 0, model.experts
     if moe is not None:
         one = mlp_params(moe.width, moe.gated, model.hidden)
-        routed = moe.layers * moe.count * one
+        routed = moe.layers * moe.number * one
         shared = mlp_params(moe.shared_width, moe.gated, model.hidden)
-        body += moe.layers * (shared + moe.count * model.hidden)
+        body += moe.layers * (shared + moe.number * model.hidden)
     return Parameters(
         body=body,
         table=table,
@@ -193,7 +186,7 @@ def parameters(model: Model) -> Parameters:
         tied=model.tied,
         lookups=model.lookup_params,
         routed=routed,
-        experts=moe.count if moe else 1,
+        experts=moe.number if moe else 1,
         per_token=moe.per_token if moe else 0,
     )
 

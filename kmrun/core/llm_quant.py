@@ -1,15 +1,13 @@
 """Weight formats, and how many bytes of a model are read and held in one."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kmrun.core.llm_model import Parameters
 
 Arithmetic = Literal["fp32", "fp16", "bf16", "fp8", "int8", "fp4"]
 
 
-@dataclass(frozen=True, slots=True)
-class Quant:
+class Quant(NamedTuple):
     """A weight format. All sizes in bits per weight.
 
     `ceiling_bits` is the least that the name allows: the block of a pure format, of a named mix the smallest
@@ -30,8 +28,7 @@ class Quant:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(NamedTuple):
     """Bytes of the weights of a model: `body` and `head` are read for every token, `routed` in part.
 
     `file` is what must be held. `exact`: summed over a file's own tensors, else bits times parameters.

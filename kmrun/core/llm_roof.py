@@ -7,7 +7,7 @@ stated head-room. Memory does not: its data rate is fixed.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kmrun.core.card import Card
 from kmrun.core.llm_quant import Arithmetic
@@ -37,8 +37,7 @@ _UNPUBLISHED = ("apple-m5",)
 # Its GPU cores have matrix units whose rate nobody published.
 
 
-@dataclass(frozen=True, slots=True)
-class ComputeRoof:
+class ComputeRoof(NamedTuple):
     """The compute roof in flop/s: `sheet * head_room`.
 
     `arithmetic` names what is multiplied; `bounded` is true where the card's own figure is not published and a

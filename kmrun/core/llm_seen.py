@@ -5,11 +5,10 @@ ten, as fractions of the ceiling. A test derives the bands anew. They describe w
 and no ceiling contains them.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(NamedTuple):
     """Fractions of the ceiling between which eight in ten published results lie. `to_gb`: upper end."""
 
     to_gb: float

@@ -134,7 +134,7 @@ def _shapes(subject: Subject) -> Iterator[tuple[str, str]]:
         shared = (
             f" + shared {amount(mlp_params(moe.shared_width, moe.gated, hidden))}" if moe.shared_width else ""
         )
-        parts.append(f"{moe.layers} x ({moe.count} experts of {one}{shared})")
+        parts.append(f"{moe.layers} x ({moe.number} experts of {one}{shared})")
     parts.append(f"table {model.vocab} x {hidden}" + (", tied" if model.tied else ", and a head as large"))
     yield "shapes", "; ".join(parts)
 

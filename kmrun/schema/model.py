@@ -66,7 +66,7 @@ class Experts(Document):
     """Mixture-of-experts layers; `shared_width` is that of all shared experts together."""
 
     layers: Count
-    count: Count
+    number: Count
     per_token: Count
     width: Count
     shared_width: Annotated[int, Field(ge=0)] = 0
@@ -74,8 +74,8 @@ class Experts(Document):
 
     @model_validator(mode="after")
     def _within(self) -> Self:
-        if self.per_token > self.count:
-            raise PydanticCustomError("too_many_experts", "'per_token' is more than 'count'")
+        if self.per_token > self.number:
+            raise PydanticCustomError("too_many_experts", "'per_token' is more than 'number'")
         return self
 
 

@@ -69,6 +69,8 @@ def read_header(path: Path) -> GgufHeader:
         InvalidInput: it is no GGUF file of version 2 or 3, truncated, or its header is impossible.
     """
     try:
+        if not path.is_file():
+            raise InvalidInput(f"{path} is no file")
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise InvalidInput(f"{path} is no GGUF file", "it does not begin with 'GGUF'")
@@ -100,7 +102,11 @@ class _Reader:
         for _ in range(pairs):
             key = self._text(LONGEST_NAME)
             metadata[key] = self._value(self._number("<I"), key, 0)
-        return GgufHeader(metadata, tuple(self._tensor() for _ in range(tensors)), self._lengths)
+        listed = tuple(self._tensor() for _ in range(tensors))
+        size = sum(tensor.bytes for tensor in listed)
+        if size > self._left:
+            raise self._error(f"lists tensors of {size} bytes with {self._left} left for them")
+        return GgufHeader(metadata, listed, self._lengths)
 
     @property
     def _left(self) -> int:

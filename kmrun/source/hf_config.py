@@ -50,6 +50,8 @@ def read_config(path: Path) -> tuple[Model, str | None]:
         InvalidInput: no readable JSON object, or figures that no model can have.
     """
     try:
+        if not path.is_file():
+            raise InvalidInput(f"{path} is no file")
         if path.stat().st_size > MOST_BYTES:
             raise InvalidInput(f"{path} is larger than any config.json", "is it the right file?")
         config = json.loads(path.read_text(encoding="utf-8"))

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from kmrun.core.llm_model import Model, Parameters, parameters
 from kmrun.core.llm_quant import Quant, Weights, plain_format, weights
 from kmrun.errors import InvalidInput, UnknownName, UsageError
 from kmrun.source.model_catalogue import ModelCatalogue
+
+if TYPE_CHECKING:
+    from kmrun.source.weight_tensors import Inventory
 
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmbt])", re.IGNORECASE)
 _FACTORS = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
@@ -18,8 +21,7 @@ USUAL = "q4_k_m"
 """The format of a model whose own is not asked for: what most people run at home."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """A model in a format, and what had to be assumed about it. `sized`: only its size is known."""
 
     model: Model
@@ -29,8 +31,7 @@ class Subject:
     sized: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(NamedTuple):
     """What the options say about a model: its name, format, bytes a parameter, active parameters."""
 
     name: str
@@ -48,7 +49,7 @@ def read_subject(wish: Wish, catalogue: ModelCatalogue) -> Subject:
     if wish.quant is not None and wish.bytes_per_param is not None:
         raise UsageError("--quant and --bytes-per-param both give a size of the weights", "leave one out")
     path = Path(wish.name)
-    if path.suffix in _FILES or ("/" in wish.name and path.exists()) or _holds_model(path):
+    if path.suffix in _FILES or ("/" in wish.name and _exists(path)) or _holds_model(path):
         return _of_path(path, wish, catalogue)
     size = parse_params(wish.name)
     if size is not None:
@@ -59,8 +60,19 @@ def read_subject(wish: Wish, catalogue: ModelCatalogue) -> Subject:
     return _of_shapes(model, wish, catalogue, None)
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        # Longer than any file's name, or behind a closed door: no file that could be read.
+        return False
+
+
 def _holds_model(path: Path) -> bool:
-    return path.is_dir() and any(item.suffix in _FILES for item in path.iterdir())
+    try:
+        return path.is_dir() and any(item.suffix in _FILES for item in path.iterdir())
+    except OSError:
+        return False
 
 
 def parse_params(text: str) -> float | None:
@@ -117,7 +129,7 @@ def _of_size(size: float, wish: Wish, catalogue: ModelCatalogue) -> Subject:
         max_context=like.max_context,
         counted=counted,
     )
-    return Subject(model, quant, weights(counted, replace(quant, outside_bits=None)), tuple(said), sized=True)
+    return Subject(model, quant, weights(counted, quant._replace(outside_bits=None)), tuple(said), sized=True)
 
 
 def _format(wish: Wish, catalogue: ModelCatalogue) -> Quant:
@@ -148,7 +160,7 @@ def _mixtures(size: float, catalogue: ModelCatalogue) -> list[str]:
 
 
 def _of_path(path: Path, wish: Wish, catalogue: ModelCatalogue) -> Subject:
-    if not path.exists():
+    if not _exists(path):
         raise InvalidInput(
             f"there is no {path}", "a size, a name, a config.json, a folder or a file of weights"
         )
@@ -196,7 +208,7 @@ def _of_gguf(path: Path, catalogue: ModelCatalogue) -> Subject:
     if not tensors:
         raise InvalidInput(f"{path} holds no tensors")
     experts, used = expert_counts(header)
-    found = inventory(tensors, used, experts, decoding_layers(header))
+    found = _read(inventory(tensors, used, experts, decoding_layers(header)), path)
     model = model_of(header, found.parameters, path)
     said = [f"{len(tensors)} tensors of {path.name}: exact bytes"]
     return Subject(model, _known(found.format, catalogue), found.weights, tuple(said))
@@ -226,9 +238,10 @@ def _of_safetensors(files: Sequence[Path], config: Path, catalogue: ModelCatalog
     if config.exists():
         model, native = read_config(config)
         moe = model.experts
-        found = inventory(tensors, moe.per_token if moe else None, moe.count if moe else None, model.layers)
+        used, count = (moe.per_token, moe.number) if moe else (None, None)
+        found = _read(inventory(tensors, used, count, model.layers), files[0])
         return Subject(model, _known(native or found.format, catalogue), found.weights, tuple(said))
-    found = inventory(tensors, None, None)
+    found = _read(inventory(tensors, None, None), files[0])
     if found.weights.routed:
         said.append("no config.json beside it: one expert of each layer for a token, the fewest")
     said.append("no config.json beside it: its cache is not known and not counted")
@@ -243,6 +256,15 @@ def _of_safetensors(files: Sequence[Path], config: Path, catalogue: ModelCatalog
         counted=found.parameters,
     )
     return Subject(model, _known(found.format, catalogue), found.weights, tuple(said))
+
+
+def _read(found: "Inventory", path: Path) -> "Inventory":
+    """Return the inventory of a language model, which has weights that every token multiplies with."""
+    if found.parameters.multiplied <= 0:
+        raise InvalidInput(
+            f"{path} holds no layers of a language model", "is it the right file, or all of it?"
+        )
+    return found
 
 
 def _known(name: str, catalogue: ModelCatalogue) -> Quant:

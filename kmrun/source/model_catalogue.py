@@ -7,7 +7,6 @@ checkout), the YAML is read instead. From the compiled form neither yaml nor pyd
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -126,23 +125,22 @@ def compiled(models: Iterable[Model], quants: Iterable[Quant]) -> str:
     )
 
 
-def as_entry(item: object) -> dict[str, Any]:
-    """Return a dataclass as JSON takes it, without its id, source and what has its default."""
-    if not is_dataclass(item):
-        raise TypeError(type(item))
+def as_entry(item: Any) -> dict[str, Any]:
+    """Return a named tuple as JSON takes it, without its id, its prose and what has its default."""
     entry: dict[str, Any] = {}
-    for field in fields(item):
-        value = getattr(item, field.name)
-        default = None if field.default is MISSING else field.default
-        if field.name in ("id", "source", "note", "title") or (
-            field.default is not MISSING and value == default
-        ):
+    for name, value in item._asdict().items():
+        if name in ("id", "source", "note", "title"):
             continue
-        if isinstance(value, tuple):
-            entry[field.name] = [as_entry(part) if is_dataclass(part) else part for part in value]
-        else:
-            entry[field.name] = as_entry(value) if is_dataclass(value) else value
+        if name in item._field_defaults and value == item._field_defaults[name]:
+            continue
+        entry[name] = _plain(value)
     return entry
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return as_entry(value)
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def model_from(model_id: str, entry: Mapping[str, Any]) -> Model:

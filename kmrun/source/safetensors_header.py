@@ -34,6 +34,8 @@ def read_header(path: Path) -> list[Tensor]:
         InvalidInput: it is no safetensors file, truncated, or its header contradicts itself.
     """
     try:
+        if not path.is_file():
+            raise InvalidInput(f"{path} is no file")
         with path.open("rb") as file:
             size = path.stat().st_size
             head = file.read(8)
@@ -58,7 +60,12 @@ def read_header(path: Path) -> list[Tensor]:
     if not isinstance(header, dict):
         raise InvalidInput(f"{path}: the header is no JSON object")
     data = size - 8 - length
-    return [_tensor(path, name, entry, data) for name, entry in header.items() if name != "__metadata__"]
+    tensors = [_tensor(path, name, entry, data) for name, entry in header.items() if name != "__metadata__"]
+    if sum(tensor.bytes for tensor in tensors) > data:
+        raise InvalidInput(
+            f"{path}: its tensors overlap: more bytes than the file has", "the file is damaged"
+        )
+    return tensors
 
 
 def _tensor(path: Path, name: str, entry: object, data: int) -> Tensor:
