@@ -1,0 +1,125 @@
+"""Having a GPU to oneself: who else uses it, a lock that runs of kmrun share, and a clock that is held."""
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from kmrun.device.bounded import NoAnswer, bounded
+
+if TYPE_CHECKING:
+    from kmrun.device.nvml import NvmlDevice
+
+ANSWER_S = 5.0
+_STEP = 0.02
+"""Cards hold multiples of about 15 MHz."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a GPU was busy with. `processes` may be hidden from a container; None: not readable, `note` says why."""
+
+    memory_bytes: int | None = None
+    processes: tuple[int, ...] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldClock:
+    """The SM clock that was asked for, and why it is not held; empty when it is."""
+
+    mhz: int
+    why_not: str = ""
+
+    @property
+    def held(self) -> bool:
+        """Whether the card holds the clock."""
+        return not self.why_not
+
+
+def load_of(uuid: str | None, pci_address: str | None = None) -> Load:
+    """Return the load on an NVIDIA GPU. To find foreign load, ask before anything of one's own runs there."""
+    found, why = _with_device(uuid, pci_address, lambda device: device.load())
+    return Load(note=why) if found is None else Load(*found)
+
+
+@contextmanager
+def held_clock(uuid: str | None, mhz: int, pci_address: str | None = None) -> Iterator[HeldClock]:
+    """Hold an NVIDIA GPU's SM clock while the block runs, check that it does, and give it back.
+
+    Needs the right to (root, as a rule): otherwise nothing is changed and `why_not` says so.
+    """
+    from kmrun.device.sampler import clock
+
+    def lock(device: "NvmlDevice") -> tuple[bool, str]:
+        refused = device.lock_sm_clock(mhz)
+        if refused is not None:
+            return False, refused
+        seen = device.read(clock()).sm_mhz
+        # An idle card rests below the clock it was given; above it, it did not take it.
+        wrong = seen is not None and seen > mhz * (1 + _STEP)
+        return True, f"the card runs at {seen:.0f} MHz all the same" if wrong else ""
+
+    found, why = _with_device(uuid, pci_address, lock)
+    locked, why_not = found or (False, why)
+    try:
+        yield HeldClock(mhz, why_not)
+    finally:
+        if locked:
+            _with_device(uuid, pci_address, lambda device: (device.unlock_sm_clock(),))
+
+
+@contextmanager
+def device_lock(uuid: str, folder: Path | None = None) -> Iterator[int | None]:
+    """Take the lock of a device for one run of kmrun; yield None, or the process that has it (0: unknown).
+
+    Advisory, by `flock`: it is gone with the process that holds it, however that ends. Where there is no flock
+    (Windows) it is always free.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield None
+        return
+    name = f"kmrun-{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.lock"
+    path = (folder or Path(tempfile.gettempdir())) / name
+    # Another user may have made the file: reading is enough to lock it.
+    with contextlib.suppress(OSError), path.open("x") as made:
+        os.fchmod(made.fileno(), 0o666)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            text = path.read_text()
+            yield int(text) if text.isdecimal() else 0
+            return
+        with contextlib.suppress(PermissionError):
+            path.write_text(str(os.getpid()))
+        yield None
+    finally:
+        os.close(descriptor)
+
+
+def _with_device(
+    uuid: str | None, pci_address: str | None, ask: "Callable[[NvmlDevice], T]"
+) -> tuple[T | None, str]:
+    """Return what NVML says of a device, or None and why there is nothing."""
+    from kmrun.device.nvml import Nvml, NvmlLost
+
+    def call() -> tuple[T | None, str]:
+        with Nvml() as nvml:
+            device = nvml.device(uuid, pci_address)
+            return (None, "NVML does not know this device") if device is None else (ask(device), "")
+
+    try:
+        return bounded("NVML", ANSWER_S, call)
+    except (NoAnswer, NvmlLost) as lost:
+        return None, str(lost)
