@@ -69,9 +69,12 @@ class Nvml:
 
         Indices are never compared: NVML's order is not CUDA's, and containers hide devices from one of them.
         """
-        bare = uuid.partition("-")[2] if uuid else None
-        # CUDA and torch may call a slice by its parent's prefix.
-        for name in dict.fromkeys((uuid, f"MIG-{bare}", f"GPU-{bare}")) if bare else ():
+        names: list[str] = []
+        if uuid:
+            bare = uuid.removeprefix("GPU-").removeprefix("MIG-")
+            # torch leaves the prefix out, and CUDA may call a slice by its parent's.
+            names = [uuid, f"GPU-{bare}", f"MIG-{bare}"]
+        for name in dict.fromkeys(names):
             handle = optional(self._nvml, self._nvml.nvmlDeviceGetHandleByUUID, name)
             if handle is not None:
                 return self._found(handle)

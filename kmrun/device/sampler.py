@@ -83,7 +83,8 @@ def amd_source(pci_address: str | None) -> Source:
         with ExitStack() as stack:
             for library in libraries:
                 try:
-                    device = stack.enter_context(library()).device(pci_address)
+                    opening: AbstractContextManager[AmdSmi | RocmSmi] = library()
+                    device = stack.enter_context(opening).device(pci_address)
                 except SmiLost as lost:
                     notes.append(str(lost))
                     continue

@@ -1,9 +1,10 @@
 """What this machine really delivers, measured in a side that runs no user code: the honest 100 %.
 
-Bandwidths are bytes that the operation must move over its time (STREAM's counting: copy 2 arrays, triad 3,
-read 1); rates are 2 n^3 flop of a square matmul over its time. The best of several repetitions counts, since a
-ceiling is a ceiling. The set for memory is more than twice the last-level cache and streamed through in turn,
-so that nothing of it is still cached when it is wanted again; a ladder of smaller sets shows the caches.
+Bandwidths are bytes that the operation must move over its time (STREAM's counting: copy and scale 2 arrays, add
+and triad 3, read 1); rates are 2 n^3 flop of a square matmul over its time. The best of several repetitions
+counts, since a ceiling is a ceiling. The set for memory is more than twice the last-level cache and streamed
+through in turn, so that nothing of it is still cached when it is wanted again; a ladder of smaller sets shows the
+caches.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +17,19 @@ from kmrun.measure.timer import CpuStopwatch, CudaStopwatch, Stopwatch, quiet_co
 
 _LADDER = tuple(4**power for power in range(8, 16))
 """64 KiB to 1 GiB."""
+IN_RUNS = ("read", "copy", "triad")
+"""What every run measures; `kmrun ceiling` measures all that STREAM has."""
 
 
 def measure(
-    buffer: torch.Tensor, stopwatch: Stopwatch, dtypes: Sequence[str], cache_bytes: int, budget_ns: float
+    buffer: torch.Tensor,
+    stopwatch: Stopwatch,
+    dtypes: Sequence[str],
+    cache_bytes: int,
+    budget_ns: float,
+    *,
+    kinds: Sequence[str] = IN_RUNS,
+    sizes: Sequence[int] = (),
 ) -> Ceilings:
     """Measure bandwidths and, for each dtype, the matmul rate.
 
@@ -29,43 +39,61 @@ def measure(
         dtypes: the dtypes whose matmul rate is wanted, as suites spell them.
         cache_bytes: the last-level cache.
         budget_ns: about how long all of it may take.
+        kinds: of bandwidth, out of read, copy, scale, add, triad.
+        sizes: of the square matmuls, ascending; by default those that suit the device.
     """
     part = budget_ns / (2 + len(dtypes))
     with quiet_collector():
         buffer.fill_(1.0)
-        sizes = [size for size in _LADDER if size <= min(cache_bytes, 4 * buffer.numel())]
-        cached = (_kinds(buffer, stopwatch, size, part / len(sizes)) for size in sizes)
+        ladder = [size for size in _LADDER if size <= min(cache_bytes, 4 * buffer.numel())]
+        cached = (_kinds(buffer, stopwatch, size, part / len(ladder), IN_RUNS) for size in ladder)
         return Ceilings(
-            bandwidths=_kinds(buffer, stopwatch, 4 * buffer.numel(), part),
+            bandwidths=_kinds(buffer, stopwatch, 4 * buffer.numel(), part, kinds),
             cache_bandwidths=tuple(max(seen, key=lambda each: each.bytes_per_s) for seen in cached),
             matmuls=tuple(
-                rate for dtype in dtypes for rate in _matmul(buffer.device, stopwatch, dtype, part)
+                rate for dtype in dtypes for rate in _matmul(buffer.device, stopwatch, dtype, part, sizes)
             ),
         )
 
 
-def _kinds(buffer: torch.Tensor, stopwatch: Stopwatch, total: int, budget_ns: float) -> tuple[Bandwidth, ...]:
-    """Measure read, copy and triad over the first `total` bytes of the buffer."""
+def _kinds(
+    buffer: torch.Tensor, stopwatch: Stopwatch, total: int, budget_ns: float, kinds: Sequence[str]
+) -> tuple[Bandwidth, ...]:
+    """Measure some kinds of bandwidth over the first `total` bytes of the buffer."""
     whole = buffer[: total // 4]
     half_target, half = whole[: total // 8], whole[total // 8 :][: total // 8]
     target, left, right = (whole[part * (total // 12) :][: total // 12] for part in range(3))
     runs: dict[str, tuple[int, Callable[[], object]]] = {
         "read": (4 * whole.numel(), lambda: torch.sum(whole)),
         "copy": (8 * half.numel(), lambda: half_target.copy_(half)),
+        "scale": (8 * half.numel(), lambda: torch.mul(half, 0.5, out=half_target)),
+        "add": (12 * target.numel(), lambda: torch.add(left, right, out=target)),
         "triad": (12 * target.numel(), lambda: torch.add(left, right, alpha=0.5, out=target)),
     }
     return tuple(
-        Bandwidth(kind, total, moved / (_fastest_ns(stopwatch, call, budget_ns / len(runs)) * 1e-9))
-        for kind, (moved, call) in runs.items()
+        Bandwidth(kind, total, moved / (_fastest_ns(stopwatch, call, budget_ns / len(kinds)) * 1e-9))
+        for kind, (moved, call) in ((kind, runs[kind]) for kind in kinds)
     )
 
 
 def _matmul(
-    device: torch.device, stopwatch: Stopwatch, dtype: str, budget_ns: float
+    device: torch.device, stopwatch: Stopwatch, dtype: str, budget_ns: float, sizes: Sequence[int] = ()
 ) -> tuple[MatmulRate, ...]:
     """Measure the fastest square matmul of a dtype; none where this torch has none for it."""
+    if dtype == "tf32" and device.type == "cpu":
+        return ()  # a way of multiplying that no CPU has
+    torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
+    try:
+        return _fastest_matmul(device, stopwatch, dtype, budget_ns, sizes)
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def _fastest_matmul(
+    device: torch.device, stopwatch: Stopwatch, dtype: str, budget_ns: float, sizes: Sequence[int]
+) -> tuple[MatmulRate, ...]:
     found = []
-    for n in (512, 1024, 2048) if device.type == "cpu" else (4096, 8192):
+    for n in sizes or ((512, 1024, 2048) if device.type == "cpu" else (4096, 8192)):
         call = _matmul_call(device, dtype, torch_dtype(dtype, device), n)
         if call is None:
             return ()

@@ -104,16 +104,17 @@ class Operations(ArenaOperations):
     def ping(self) -> None:
         """Answer: what a hand-over costs."""
 
-    def ceilings(self, dtypes: list[str], budget_ns: float) -> dict[str, Any]:
-        """Measure bandwidths and matmul rates; see `measure.ceiling`."""
+    def ceilings(
+        self, dtypes: list[str], budget_ns: float, total_bytes: int | None = None, **wanted: Any
+    ) -> dict[str, Any]:
+        """Measure bandwidths, of a set of `total_bytes`, and matmul rates; see `measure.ceiling`."""
         begin = _clock()
         # A GPU's memory is fast: only a large set takes long enough to be timed well.
         least = 2**26 if self._device.type == "cpu" else 2**30
-        total = min(max(2 * self._cache_bytes, least), self._memory_to_spend())
+        total = total_bytes or min(max(2 * self._cache_bytes, least), self._memory_to_spend())
         torch.backends.cuda.matmul.allow_tf32 = False
-        found = ceiling.measure(
-            self._pool.flat(total // 4), self._stopwatch(), dtypes, self._cache_bytes, budget_ns
-        )
+        buffer = self._pool.flat(total // 4)
+        found = ceiling.measure(buffer, self._stopwatch(), dtypes, self._cache_bytes, budget_ns, **wanted)
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
         plain: dict[str, Any] = to_plain(dataclasses.replace(found, wall_ns=float(_clock() - begin)))

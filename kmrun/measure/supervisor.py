@@ -187,6 +187,40 @@ class Supervisor:
             )
         return from_plain(Ceilings, found)
 
+    def delivered(
+        self,
+        dtypes: tuple[str, ...],
+        kinds: tuple[str, ...],
+        budget_ns: float,
+        total_bytes: int | None = None,
+        sizes: tuple[int, ...] = (),
+    ) -> Ceilings:
+        """Measure what the machine delivers, for its own sake; arguments as of `measure.ceiling`.
+
+        Raises:
+            EnvironmentLacks: the set or the matrices do not fit, or measuring them ended otherwise.
+        """
+        free = self._free_bytes()
+        needed = max(total_bytes or 0, *(4 * 8 * n * n for n in sizes or (0,)))
+        if needed > free:
+            sizes_told = f"{format_quantity(needed, BYTES)} of {format_quantity(free, BYTES)} that are free"
+            raise EnvironmentLacks(f"the ceilings need {sizes_told}", "a smaller --mb or --matmul-n")
+        try:
+            found = self.judge().ask(
+                "ceilings",
+                OPEN_TIMEOUT_S,
+                dtypes=list(dtypes),
+                kinds=list(kinds),
+                budget_ns=budget_ns,
+                total_bytes=total_bytes,
+                sizes=list(sizes),
+            )
+        except Stopped as stopped:
+            raise EnvironmentLacks(stopped.finding.sentence) from stopped
+        except (Died, TimedOut) as lost:
+            raise EnvironmentLacks(f"measuring the ceilings ended: {lost}", lost.tail) from lost
+        return from_plain(Ceilings, found)
+
     # ---- cases -------------------------------------------------------------------------------------------
 
     def measure(self, case: Case, progress: Callable[[str], None] = lambda _: None) -> Measurement:
