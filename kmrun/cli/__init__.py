@@ -28,6 +28,7 @@ COMMANDS = {
     "time": "time one function without a suite file",
     "exec": "run one case alone, for profilers and debuggers",
     "info": "show what this machine has: GPUs and CPU, by their drivers",
+    "ceiling": "measure what this machine really delivers",
     "gpus": "list the card database",
     "compare": "compare cards, also at a kernel's arithmetic intensity",
     "llm": "language models: does it fit, and the hard ceiling on tokens per second",

@@ -10,6 +10,7 @@ from kmrun.core.cpu_peak import VectorUnits, vector_peak, vector_units
 from kmrun.device import cpu
 
 _ROOT = Path("/")
+_HIGHEST = "highest of one core"
 _SIMD = (
     ("amx_tile", "AMX"),
     ("avx512_fp16", "AVX-512 FP16"),
@@ -62,6 +63,11 @@ class CpuFacts:
     vector_peak_fp64: float | None = None
     peak_note: str = ""
     flags: frozenset[str] = field(default_factory=frozenset, repr=False)
+
+    @property
+    def clock_is_highest(self) -> bool:
+        """Whether `max_clock_hz` is the highest clock indeed, and not what happens to be known of it."""
+        return self.clock_source == _HIGHEST
 
 
 def cpu_facts(root: Path = _ROOT) -> CpuFacts:
@@ -136,7 +142,7 @@ def _topology(root: Path, blocks: list[dict[str, str]]) -> tuple[int | None, int
 def _maximum(frequency: Path, first: dict[str, str]) -> tuple[float | None, str | None]:
     highest = _kilohertz(_line(frequency / "cpuinfo_max_freq"))
     if highest is not None:
-        return highest, "highest of one core"
+        return highest, _HIGHEST
     named = re.search(r"@ ([0-9.]+)GHz", first.get("model name", ""))
     if named:
         return float(named[1]) * 1e9, "base clock of its name"

@@ -1,0 +1,166 @@
+"""`kmrun ceiling`: what this machine really delivers, measured now."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kmrun.core.measurement import RunDevice
+    from kmrun.device.sampler import Source
+    from kmrun.measure.supervisor import Supervisor
+
+KINDS = ("copy", "scale", "add", "triad", "read")
+ON_CPU = ("fp32", "fp64", "bf16", "fp16", "int8")
+ON_GPU = ("fp32", "tf32", "fp16", "bf16", "fp8_e4m3", "int8")
+SECONDS = 3.0
+
+
+def command(
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|cpu|cuda|cuda:N", help="What to measure; auto is the first GPU, else cpu."
+        ),
+    ] = "auto",
+    mb: Annotated[
+        float | None, typer.Option("--mb", metavar="MB", help="The memory that bandwidth is measured over.")
+    ] = None,
+    matmul_n: Annotated[
+        int | None, typer.Option("--matmul-n", min=16, metavar="N", help="Only square matmuls of this size.")
+    ] = None,
+    dtype: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only the matmul of this dtype; may be repeated.")
+    ] = None,
+    card: Annotated[
+        str, typer.Option(metavar="NAME", help="Which card this is, where the driver's name does not say.")
+    ] = "",
+    cards_file: Annotated[
+        list[Path] | None,
+        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure the ceilings: STREAM copy, scale, add, triad, a read-only sum, and matmul in every dtype.
+
+    Spec sheets are never reached; what this prints is the honest 100 %. It takes a few seconds, on an idle machine.
+
+    \b
+    kmrun ceiling
+    kmrun ceiling --device cuda:1 --dtype bf16 --matmul-n 8192
+    """  # noqa: D301 (Click wants the control character)
+    import json
+    import sys
+
+    from kmrun.cli.running import match_card
+    from kmrun.cli.terminal import positive
+    from kmrun.core.card import per_device
+    from kmrun.device.sampler import Sampler
+    from kmrun.report import delivered
+    from kmrun.report.table import encodable
+    from kmrun.source.catalogue import load_cards
+
+    check_device(device)
+    total = None if mb is None else int(positive(mb, "--mb", "MB") * 1e6)
+    asked_dtypes = known_dtypes(dtype or [])
+    catalogue = load_cards(cards_file or [])
+    asked = per_device(catalogue.find(card)) if card else None
+    with make_supervisor(device) as supervisor:
+        found = supervisor.device
+        matched = match_card(catalogue, found, asked)
+        if matched is not None and matched.llc_bytes:
+            supervisor.use_cache_bytes(matched.llc_bytes)
+        dtypes = asked_dtypes or (ON_CPU if supervisor.on_cpu else ON_GPU)
+        with Sampler(sensors_of(found)) as sampler:
+            ceilings = supervisor.delivered(
+                dtypes, KINDS, SECONDS * 1e9, total, (matmul_n,) if matmul_n else ()
+            )
+        peaks, remark = theory(found, matched is not None)
+        result = delivered.Delivered(
+            device=found,
+            card=matched,
+            ceilings=ceilings,
+            missing=tuple(name for name in dtypes if name not in {rate.dtype for rate in ceilings.matmuls}),
+            environment={
+                key: supervisor.environment[key]
+                for key in ("torch", "cuda", "hip", "python", "threads")
+                if key in supervisor.environment
+            },
+            telemetry=sampler.telemetry,
+            vector_peaks=peaks,
+            remark=remark,
+        )
+    if as_json:
+        typer.echo(json.dumps(delivered.record(result), indent=2))
+    else:
+        typer.echo(encodable("\n".join(delivered.lines(result)), sys.stdout.encoding))
+
+
+def make_supervisor(device: str) -> "Supervisor":
+    """Return what measures; the one place where measuring begins."""
+    from kmrun.measure.supervisor import RunOptions, Supervisor
+
+    return Supervisor(device, RunOptions())
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that cannot be meant.
+
+    Raises:
+        UsageError: it is none of auto, cpu, cuda, cuda:N.
+    """
+    import re
+
+    from kmrun.errors import UsageError
+
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        hint = "one of auto, cpu, cuda, cuda:N; torch calls AMD cards cuda, too"
+        raise UsageError(f"--device {device}: no such device", hint)
+
+
+def known_dtypes(words: "Sequence[str]") -> tuple[str, ...]:
+    """Return the canonical names of dtypes.
+
+    Raises:
+        UsageError: a word is none.
+    """
+    from kmrun.core.dtypes import canonical
+    from kmrun.errors import UsageError
+
+    found = []
+    for word in words:
+        name = canonical(word)
+        if name is None:
+            raise UsageError(f"--dtype {word}: no such dtype", f"for example {', '.join(ON_GPU)}")
+        found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def sensors_of(device: "RunDevice") -> "Source | None":
+    """Return where a GPU's clocks are read while it is measured, None where nothing is known to read them by."""
+    from kmrun.device.sampler import nvml_source
+
+    return nvml_source(device.uuid) if device.kind == "cuda" and device.uuid else None
+
+
+def theory(device: "RunDevice", has_card: bool) -> "tuple[Mapping[str, float], str]":
+    """Return the derived matmul peaks of a CPU by dtype, and what has to be said of the theoretical figures."""
+    from kmrun.device.cpu_facts import cpu_facts
+
+    if device.kind != "cpu":
+        if has_card:
+            return {}, ""
+        slice_of = (
+            "A MIG slice has no published roof" if " MIG " in device.name else "No card of the database fits"
+        )
+        return {}, f"{slice_of}: no share of a theoretical figure is shown."
+    cpu = cpu_facts()
+    if cpu.vector_peak_fp32 is None or cpu.vector_peak_fp64 is None or not cpu.clock_is_highest:
+        return (
+            {},
+            "A CPU has no published roof, and none can be derived here: the highest clock is not known.",
+        )
+    peaks = {"fp32": cpu.vector_peak_fp32, "fp64": cpu.vector_peak_fp64}
+    return peaks, f"The CPU's vector peak is {cpu.peak_note}."
