@@ -21,7 +21,7 @@ from kmrun.measure.copies import (
     shuffled_contents,
 )
 from kmrun.measure.faults import SideFault
-from kmrun.measure.timer import Budget, Flusher, Rotation, Sampler, Stopwatch
+from kmrun.measure.timer import Budget, Flusher, Rotation, Sampler, Stopwatch, Window
 
 MOST_KEPT = 6
 KEPT_SHARE = 0.05
@@ -120,7 +120,7 @@ class Bench:
         with user_code(timed.loaded):
             return timed.sampler.warm_up(most_ns / 10, most_ns, at_least)[1]
 
-    def window(self, key: str, budget: Budget, progress: Callable[[int], None]) -> list[float]:
+    def window(self, key: str, budget: Budget, progress: Callable[[int], None]) -> Window:
         """Time the implementation alone; some outputs are kept, the first and the last always."""
         timed = self.timed[key]
         self.kept.clear()

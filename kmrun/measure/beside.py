@@ -14,7 +14,7 @@ from kmrun.measure.side import Idle
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
 
-BLOCKS, BLOCKS_MOST, BLOCKS_LEAST = 14, 30, 7
+BLOCKS, BLOCKS_MOST, BLOCKS_LEAST = 14, 40, 12
 """Fourteen blocks on one side of a bound are one chance in 16384; more are taken while they straddle one."""
 
 Role = Literal["reference", "versus"]
@@ -84,9 +84,10 @@ def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float)
         pairs.append((quantile(seen[KERNEL], level), quantile(seen[key], level)))
         rival_samples += seen[key]
         spent = time.monotonic() - begin
-        if spent > hard or (spent > limit_s and len(pairs) >= BLOCKS_LEAST):
-            break
-        if len(pairs) >= BLOCKS and not _straddles(pairs, bounds):
+        decided = not _straddles(pairs, bounds)
+        if spent > hard or (
+            decided and (len(pairs) >= BLOCKS or (spent > limit_s and len(pairs) >= BLOCKS_LEAST))
+        ):
             break
     return Rival(name, role, tuple(pairs), median(rival_samples))
 

@@ -313,12 +313,14 @@ class Operations(ArenaOperations):
         """Time an implementation alone."""
         watch = self._stopwatch()
         watch.host_ns.clear()
-        samples = self._benched().window(
+        window = self._benched().window(
             key, Budget(**budget), lambda count: self._progress(f"timing {count} samples")
         )
         self._check_flags()
+        samples, dropped = window.chosen()
         return {
             "samples_ns": samples,
+            "dropped": dropped,
             "kept": len(self._benched().kept),
             "interpreted": "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1",
             "event_ns": watch.spread_ns,

@@ -11,11 +11,12 @@ twice its size is written, then a second buffer of its size is read, so that no 
 
 import ctypes
 import gc
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -29,6 +30,11 @@ Thunk = Callable[[], Any]
 BATCH_BELOW_NS = {"cpu": 20_000, "cuda": 200_000}
 """Calls shorter than this are batched, so that a sample is well above the clock's grain."""
 SAMPLE_AT_LEAST_NS = {"cpu": 50_000, "cuda": 200_000}
+
+
+LEAST_SAMPLES = 8
+"""Seven are the fewest that bound a median at 1 % without a noise model."""
+UNDISTURBED_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,8 @@ class Stopwatch(Protocol):
     kind: str
     spread_ns: float
     """Of empty timings: from the 10th to the 90th percentile."""
+    disturbed: bool
+    """Whether the operating system took a core away during the last batch: it tells of the machine's other load."""
     host_ns: list[float]
     """What submitting a call cost the host, per sample; stays empty where the call itself runs on the host."""
 
@@ -63,6 +71,7 @@ class CpuStopwatch:
     kind = "cpu"
 
     def __init__(self) -> None:
+        self.disturbed = False
         empty = sorted(self._run([_nothing], None) for _ in range(301))
         self.overhead_ns = float(empty[150])
         self.spread_ns = float(empty[270] - empty[30])
@@ -70,7 +79,9 @@ class CpuStopwatch:
 
     def batch_ns(self, thunks: Sequence[Thunk], outputs: list[Any] | None) -> float:
         """See `Stopwatch`."""
+        before = _preemptions()
         elapsed = self._run(thunks, outputs)
+        self.disturbed = _preemptions() != before
         return max(elapsed - self.overhead_ns, 1.0)
 
     def learn(self, thunk: Thunk) -> None:
@@ -102,6 +113,7 @@ class CudaStopwatch:
     _SPIN_CYCLES = 400_000
 
     def __init__(self, device: torch.device) -> None:
+        self.disturbed = False
         self._device = device
         self._event = torch.cuda.Event
         self._sync = torch.cuda.synchronize
@@ -247,8 +259,10 @@ class Sampler:
         keep: Callable[[int, list[int], list[Any]], None] | None = None,
         wants: Callable[[int], bool] = lambda _: False,
         progress: Callable[[int], None] | None = None,
-    ) -> list[float]:
+    ) -> "Window":
         """Take samples until the budget says stop.
+
+        Undisturbed samples speak alone as soon as there are enough of them; see `Window.chosen`.
 
         Args:
             budget: the stopping rule.
@@ -257,29 +271,55 @@ class Sampler:
             wants: whether sample number i is kept.
             progress: told the number of samples now and then.
         """
-        samples: list[float] = []
+        samples = Window()
         sampled_ns, next_look, next_word = 0.0, budget.at_least, 0
         with quiet_collector():
             begin = _clock()
             while True:
-                kept: list[Any] | None = [] if keep is not None and wants(len(samples)) else None
+                number = len(samples.all_ns)
+                kept: list[Any] | None = [] if keep is not None and wants(number) else None
                 per_call, places = self.one(kept)
+                samples.add(per_call, self.stopwatch.disturbed)
                 if keep is not None and kept is not None:
-                    keep(len(samples), places, kept)
+                    keep(number, places, kept)
                     if self.after is not None:
                         self.after(places)
-                samples.append(per_call)
                 sampled_ns += per_call * self.batch
                 wall = _clock() - begin
                 if progress is not None and wall >= next_word:
-                    progress(len(samples))
+                    progress(number + 1)
                     next_word = wall + 200_000_000
-                if wall >= budget.max_ns and len(samples) >= min(3, budget.at_least):
+                if wall >= budget.max_ns and number + 1 >= min(LEAST_SAMPLES, budget.at_least):
                     return samples
-                if sampled_ns >= budget.min_ns and len(samples) >= next_look:
-                    if enough(samples, budget.rel_ci, at_least=budget.at_least):
+                if sampled_ns >= budget.min_ns and number + 1 >= next_look:
+                    chosen, _ = samples.chosen()
+                    if enough(chosen, budget.rel_ci, at_least=budget.at_least):
                         return samples
-                    next_look = len(samples) + max(1, len(samples) // 8)
+                    next_look = number + 1 + max(1, number // 8)
+
+
+@dataclass(slots=True)
+class Window:
+    """The samples of a window in time order, in ns per call, and those that nothing disturbed."""
+
+    all_ns: list[float] = field(default_factory=list)
+    undisturbed_ns: list[float] = field(default_factory=list)
+
+    def add(self, per_call_ns: float, disturbed: bool) -> None:
+        """Take a sample in."""
+        self.all_ns.append(per_call_ns)
+        if not disturbed:
+            self.undisturbed_ns.append(per_call_ns)
+
+    def chosen(self) -> tuple[list[float], int]:
+        """Return the samples to judge by, and how many were dropped because the machine was busy elsewhere.
+
+        Where hardly any sample is undisturbed (a kernel with more threads than cores disturbs itself), all count.
+        """
+        clean = self.undisturbed_ns
+        if len(clean) >= max(LEAST_SAMPLES, UNDISTURBED_SHARE * len(self.all_ns)):
+            return clean, len(self.all_ns) - len(clean)
+        return self.all_ns, 0
 
 
 @contextmanager
@@ -295,6 +335,11 @@ def quiet_collector() -> Iterator[None]:
 
 def _nothing() -> None:
     pass
+
+
+def _preemptions() -> int:
+    """Return how often a thread of this process lost its core to another one."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 def _persisting_reset() -> Callable[[], object]:

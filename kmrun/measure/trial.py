@@ -285,6 +285,9 @@ class Trial(Asking):
             "extra": {"copies": facts["copies"], "cold_by": "flush" if facts["flushes"] else facts["means"]},
         }
         self._kept = facts["kept"]
+        if facts["dropped"]:
+            self._known["extra"]["dropped_samples"] = facts["dropped"]
+            self._labels.append("busy machine: samples were dropped in which the OS took a core away")
         if facts["interpreted"]:
             self._labels.append("interpreted: Triton's interpreter shows what is right, never speed")
         if cold and not facts["cold"]:
