@@ -1,6 +1,5 @@
 """What a person names as a model: a size, a name, a config.json, a folder, or a file of weights."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,9 +12,7 @@ from kmrun.source.model_catalogue import ModelCatalogue
 if TYPE_CHECKING:
     from kmrun.source.weight_tensors import Inventory
 
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmbt])", re.IGNORECASE)
 _FACTORS = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
-_PART = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})\.gguf$")
 _FILES = (".gguf", ".safetensors", ".json")
 USUAL = "q4_k_m"
 """The format of a model whose own is not asked for: what most people run at home."""
@@ -77,8 +74,9 @@ def _holds_model(path: Path) -> bool:
 
 def parse_params(text: str) -> float | None:
     """Return the parameters of `70b`, `1.5B`, `900m`; None when it is no size."""
-    match = _SIZE.fullmatch(text.strip())
-    return None if match is None else float(match.group(1)) * _FACTORS[match.group(2).lower()]
+    number, factor = text.strip()[:-1].rstrip(), _FACTORS.get(text.strip()[-1:].lower())
+    plain = number.isascii() and number.replace(".", "", 1).isdigit()
+    return float(number) * factor if factor and plain else None
 
 
 def _of_shapes(model: Model, wish: Wish, catalogue: ModelCatalogue, native: str | None) -> Subject:
@@ -183,7 +181,7 @@ def _of_folder(path: Path, wish: Wish, catalogue: ModelCatalogue) -> Subject:
     if shards:
         return _exact(_of_safetensors(shards, path / "config.json", catalogue), wish, catalogue)
     files = sorted(item for item in path.glob("*.gguf") if "mmproj" not in item.name)
-    first = [item for item in files if not (part := _PART.match(item.name)) or part.group(2) == "00001"]
+    first = [item for item in files if _part(item.name) in (None, 1)]
     if len(first) == 1:
         return _exact(_of_gguf(first[0], catalogue), wish, catalogue)
     if first:
@@ -214,15 +212,23 @@ def _of_gguf(path: Path, catalogue: ModelCatalogue) -> Subject:
     return Subject(model, _known(found.format, catalogue), found.weights, tuple(said))
 
 
+def _part(name: str) -> int | None:
+    """Return which part of a model a file is by its name (`-00002-of-00005.gguf`), None where it is all of it."""
+    stem = name.removesuffix(".gguf")
+    number, of, total = stem[-14:-9], stem[-9:-5], stem[-5:]
+    return int(number) if of == "-of-" and number.isdigit() and total.isdigit() else None
+
+
 def _parts(path: Path) -> list[Path]:
-    match = _PART.match(path.name)
-    if match is None:
+    if _part(path.name) is None:
         return [path]
-    stem, _, total = match.groups()
-    parts = [path.with_name(f"{stem}-{index:05d}-of-{total}.gguf") for index in range(1, int(total) + 1)]
+    stem, total = path.name[: -len("00001-of-00001.gguf")], path.name[-len("00001.gguf") : -len(".gguf")]
+    parts = [path.with_name(f"{stem}{index:05d}-of-{total}.gguf") for index in range(1, int(total) + 1)]
     missing = next((part for part in parts if not part.exists()), None)
     if missing is not None:
         raise InvalidInput(f"{missing} is missing", f"{path.name} is one of {int(total)} parts")
+    if not parts:
+        raise InvalidInput(f"{path.name} is a part of nothing")
     return parts
 
 
