@@ -35,11 +35,12 @@ def local_card(device: CudaDevice, match: Match) -> LocalCard:
 def card_of(device: CudaDevice) -> Card:
     """Return a card made of a device's attributes, with the rates that its architecture has in every segment.
 
-    Peaks are at the driver's highest clock. An unknown architecture leaves bandwidth only.
+    Peaks are at the driver's highest clock. An unknown architecture leaves bandwidth only. A MIG slice has none:
+    the driver shows the bus of the whole GPU.
     """
     architecture = BY_COMPUTE_CAPABILITY.get(device.compute_capability)
     bits = device.attributes.get("global_memory_bus_width")
-    bandwidth = device.bandwidth
+    bandwidth = None if device.is_mig else device.bandwidth
     l2 = device.attributes.get("l2_cache_size") or None
     return Card(
         id=f"device-{device.index}",

@@ -76,6 +76,12 @@ def test_a_device_of_no_database_has_the_roofs_that_its_driver_implies(fake_driv
     assert found["note"].startswith("Not in the database")
 
 
+def test_a_mig_slice_has_no_bandwidth_of_the_whole_gpu(fake_driver: Path) -> None:
+    done = kmrun(fake_driver, "roofline", FAKE_CUDA_MACHINE="mig")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: no memory bandwidth is known of device-0\n")
+
+
 def test_an_unknown_architecture_has_a_bandwidth_and_no_neighbour_s_rates(fake_driver: Path) -> None:
     done = kmrun(fake_driver, "roofline", FAKE_CUDA_NAME="NVIDIA Z", FAKE_CUDA_CC="13.0")
     assert done.returncode == 2
