@@ -5,6 +5,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kmrun.core.card import Card
+from kmrun.core.peaks import rate
 from kmrun.core.telemetry import Reading
 
 IDLE = "idle"
@@ -111,13 +113,26 @@ def clock_ratio(held_mhz: float | None, of_mhz: float | None) -> float | None:
     return held_mhz / of_mhz if held_mhz and of_mhz else None
 
 
+def sm_ratio(
+    card: Card, units: str, dtype: str, held_mhz: float | None, acc: str | None = None
+) -> float | None:
+    """Return the SM clock held over the clock that the card's published peak `{units, in, acc}` is at.
+
+    Which clock that is differs: tensor peaks of an H100 are published at 1830 MHz, its vector peaks at 1980. None
+    where the clock held is not known, or the peak is known as published only.
+    """
+    published = rate(card, units, dtype, acc)
+    held = rate(card, units, dtype, acc, held_mhz * 1e6) if held_mhz else None
+    return held / published if held and published else None
+
+
 def roof_clk_fraction(
     time_s: float,
     *,
     memory_roof_s: float | None,
     compute_roof_s: float | None,
-    sm_ratio: float | None,
-    mem_ratio: float | None = None,
+    sm_held: float | None,
+    mem_held: float | None = None,
 ) -> float | None:
     """Return the share that a call reaches of what the card attains at the clocks it held.
 
@@ -128,13 +143,13 @@ def roof_clk_fraction(
         time_s: time of a call.
         memory_roof_s: what its bytes take at the published bandwidth, None without one.
         compute_roof_s: what its flop take at the published peak.
-        sm_ratio: the SM clock held over the clock of the published compute peak. None: unknown, and so is the
-            fraction where the call does compute.
-        mem_ratio: the memory clock held over the highest; None takes it as held.
+        sm_held: the SM clock held over the clock of the published compute peak (`sm_ratio`). None: unknown, and
+            so is the fraction where the call does compute.
+        mem_held: the memory clock held over the highest; None takes it as held.
     """
-    if compute_roof_s and not sm_ratio:
+    if compute_roof_s and not sm_held:
         return None
-    compute = compute_roof_s / sm_ratio if compute_roof_s and sm_ratio else None
-    memory = memory_roof_s / (mem_ratio or 1.0) if memory_roof_s else None
+    compute = compute_roof_s / sm_held if compute_roof_s and sm_held else None
+    memory = memory_roof_s / (mem_held or 1.0) if memory_roof_s else None
     longest = max((one for one in (compute, memory) if one), default=None)
     return longest / time_s if longest and time_s > 0 else None

@@ -1,6 +1,5 @@
 """Everything that the drivers in this machine say of its GPUs, and how that compares with the card database."""
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -11,10 +10,11 @@ from kmrun.device.bounded import NoAnswer, bounded
 from kmrun.device.cuda_driver import CudaDevice, CudaDriver, NoDriver
 from kmrun.device.local_card import card_of
 from kmrun.device.rocm import HipDevice, HipRuntime
+from kmrun.device.sensor_blocks import nvml_blocks, smi_blocks
 from kmrun.errors import EnvironmentLacks
 
-DRIVER_S, SENSORS_S = 20.0, 5.0
-"""How long a driver may take to start (it may load a kernel module), and how long its sensors' library."""
+DRIVER_S = 20.0
+"""How long a driver may take to start: it may have to load its kernel module."""
 _SAME = 0.005
 
 
@@ -101,20 +101,15 @@ def gpus(catalogue: Matching, only: int | None = None) -> Gpus:
         failures = [EnvironmentLacks(sentence, *(failure.hint for failure in nvidia.failures[:1]))]
     cuda: list[CudaDevice] = [device for device in nvidia.devices if only in (None, device.index)]
     hip: list[HipDevice] = [device for device in amd.devices if only in (None, device.index + nvidia.count)]
-    nvml, nvml_driver, nvml_note = _nvml_blocks(cuda)
-    smi, smi_source, smi_note = _smi_blocks(hip)
+    nvml, nvml_driver, nvml_note = nvml_blocks(cuda)
+    smi, smi_source, smi_note = smi_blocks(hip)
     devices = [
-        replace(_cuda_facts(device, catalogue), **_sensors(nvml.get(device.index), "nvml", nvml_note))
+        _with_sensors(_cuda_facts(device, catalogue), nvml.get(device.index), "nvml", nvml_note)
         for device in cuda
     ]
-    devices += [
-        replace(
-            _hip_facts(device, catalogue),
-            index=device.index + nvidia.count,
-            **_sensors(smi.get(device.index), smi_source, smi_note),
-        )
-        for device in hip
-    ]
+    for device in hip:
+        facts = replace(_hip_facts(device, catalogue), index=device.index + nvidia.count)
+        devices.append(_with_sensors(facts, smi.get(device.index), smi_source, smi_note))
     versions = {**nvidia.versions, **amd.versions}
     if nvml_driver:
         versions["nvidia_driver"] = nvml_driver
@@ -256,47 +251,13 @@ def _differences(own: Card, card: Card) -> tuple[Difference, ...]:
     )
 
 
-def _sensors(block: Mapping[str, Any] | None, source: str | None, note: str) -> dict[str, Any]:
+def _with_sensors(
+    facts: GpuFacts, block: Mapping[str, Any] | None, source: str | None, note: str
+) -> GpuFacts:
     if block is None:
-        return {"sensors_note": note}
-    return {"sensors": block, "sensors_source": source}
-
-
-def _nvml_blocks(devices: Sequence[CudaDevice]) -> tuple[dict[int, dict[str, Any]], str | None, str]:
-    """Return NVML's block by device index, the driver's own version, and why there is none."""
-    if not devices:
-        return {}, None, ""
-    from kmrun.device import nvml
-
-    wanted = {device.index: (device.uuid, device.pci_address) for device in devices}
-    try:
-        found = bounded("NVML", SENSORS_S, lambda: nvml.facts_of(wanted))
-    except (NoAnswer, nvml.NvmlLost) as lost:
-        return {}, None, str(lost)
-    return found["devices"], found["driver_version"], "NVML does not know this device"
-
-
-def _smi_blocks(devices: Sequence[HipDevice]) -> tuple[dict[int, dict[str, Any]], str | None, str]:
-    """Return AMD SMI's block by device index, else ROCm SMI's, which of them it was, and why there is none."""
-    if not devices:
-        return {}, None, ""
-    from kmrun.device.rocm_smi import SmiLost
-
-    notes = []
-    for name, module, library in (("amd_smi", "amd_smi", "AmdSmi"), ("rocm_smi", "rocm_smi", "RocmSmi")):
-        opened = getattr(importlib.import_module(f"kmrun.device.{module}"), library)
-
-        def ask(opened: Callable[[], Any] = opened) -> dict[int, dict[str, Any]]:
-            with opened() as smi:
-                known = {device.index: smi.device(device.pci_address) for device in devices}
-                return {index: device.facts() for index, device in known.items() if device is not None}
-
-        try:
-            blocks = bounded(name, SENSORS_S, ask)
-        except (NoAnswer, SmiLost) as lost:
-            notes.append(str(lost))
-            continue
-        if blocks:
-            return blocks, name, "the library does not know this device"
-        notes.append(f"{name} knows none of the devices")
-    return {}, None, "; ".join(notes)
+        return replace(facts, sensors_note=note)
+    limit, tdp = block.get("power_limit_w"), facts.card.tdp_w if facts.card else None
+    differences = facts.differences
+    if limit and tdp and abs(limit / tdp - 1) > _SAME:
+        differences = (*differences, Difference("power limit, TDP", limit, tdp, "W"))
+    return replace(facts, sensors=block, sensors_source=source, differences=differences)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from kmrun.device.bounded import NoAnswer, bounded
+from kmrun.errors import EnvironmentLacks
 
 if TYPE_CHECKING:
     from kmrun.device.nvml import NvmlDevice
@@ -55,6 +56,9 @@ def held_clock(uuid: str | None, mhz: int, pci_address: str | None = None) -> It
     """Hold an NVIDIA GPU's SM clock while the block runs, check that it does, and give it back.
 
     Needs the right to (root, as a rule): otherwise nothing is changed and `why_not` says so.
+
+    Raises:
+        EnvironmentLacks: at the end, when the card does not take its clock back; it would stay slow unnoticed.
     """
     from kmrun.device.sampler import clock
 
@@ -73,7 +77,11 @@ def held_clock(uuid: str | None, mhz: int, pci_address: str | None = None) -> It
         yield HeldClock(mhz, why_not)
     finally:
         if locked:
-            _with_device(uuid, pci_address, lambda device: (device.unlock_sm_clock(),))
+            answer, lost = _with_device(uuid, pci_address, lambda device: (device.unlock_sm_clock(),))
+            refused = answer[0] if answer else lost
+            if refused:
+                sentence = f"the card's SM clock could not be given back: {refused}"
+                raise EnvironmentLacks(sentence, "`nvidia-smi --reset-gpu-clocks` does it")
 
 
 @contextmanager

@@ -76,6 +76,12 @@ def test_a_t4_for_people(nvidia: Path) -> None:
     assert max(map(len, lines)) <= 100
 
 
+def test_a_power_limit_under_the_sheet_s_is_shown(nvidia: Path) -> None:
+    done = kmrun(nvidia, "info --device 0", FAKE_NVML_LIMIT="60")
+    assert "  differs                   power limit, TDP: 60 W by the driver, 70 W by the card" in done.stdout
+    assert "  power (nvml)              9.8 of 60 W, default 70 W, settable 60 to 70 W" in done.stdout
+
+
 def test_an_h100_boosts_over_its_sheet(nvidia: Path) -> None:
     h100 = document(nvidia, "info", FAKE_CUDA_MACHINE="h100")["devices"][1]
     assert h100["card"]["id"] == "h100-sxm"

@@ -10,9 +10,11 @@ from kmrun.core.clocks import (
     next_pause,
     reasons_of,
     roof_clk_fraction,
+    sm_ratio,
     survivors,
 )
 from kmrun.core.telemetry import Reading
+from kmrun.source.catalogue import load_cards
 
 
 def readings(*clocks: float, throttle: tuple[str, ...] | None = ()) -> list[Reading]:
@@ -22,23 +24,23 @@ def readings(*clocks: float, throttle: tuple[str, ...] | None = ()) -> list[Read
 def test_a_t4_under_its_power_cap() -> None:
     """877 of 1590 MHz turns 52.7 % of the roof into 95.5 % of the roof at the clock held."""
     fraction = roof_clk_fraction(
-        1.0, memory_roof_s=0.02, compute_roof_s=0.527, sm_ratio=clock_ratio(877, 1590), mem_ratio=1.0
+        1.0, memory_roof_s=0.02, compute_roof_s=0.527, sm_held=clock_ratio(877, 1590), mem_held=1.0
     )
     assert fraction == pytest.approx(0.955, abs=0.0005)
 
 
 def test_a_memory_bound_call_does_not_care_for_the_sm_clock() -> None:
     fraction = roof_clk_fraction(
-        1.0, memory_roof_s=0.769, compute_roof_s=0.01, sm_ratio=clock_ratio(1062, 1590)
+        1.0, memory_roof_s=0.769, compute_roof_s=0.01, sm_held=clock_ratio(1062, 1590)
     )
     assert fraction == pytest.approx(0.769)
     assert roof_clk_fraction(
-        1.0, memory_roof_s=0.4, compute_roof_s=None, sm_ratio=None, mem_ratio=0.5
+        1.0, memory_roof_s=0.4, compute_roof_s=None, sm_held=None, mem_held=0.5
     ) == pytest.approx(0.8)
 
 
 def test_a_slow_clock_can_make_a_memory_bound_call_compute_bound() -> None:
-    fraction = roof_clk_fraction(1.0, memory_roof_s=0.5, compute_roof_s=0.4, sm_ratio=0.5)
+    fraction = roof_clk_fraction(1.0, memory_roof_s=0.5, compute_roof_s=0.4, sm_held=0.5)
     assert fraction == pytest.approx(0.8)
 
 
@@ -46,16 +48,26 @@ def test_a_slow_clock_can_make_a_memory_bound_call_compute_bound() -> None:
     ("memory", "compute", "ratio"), [(None, None, 1.0), (0.5, 0.5, None), (None, 0.5, None)]
 )
 def test_no_fraction_where_a_roof_or_a_clock_is_unknown(memory, compute, ratio) -> None:
-    assert roof_clk_fraction(1.0, memory_roof_s=memory, compute_roof_s=compute, sm_ratio=ratio) is None
+    assert roof_clk_fraction(1.0, memory_roof_s=memory, compute_roof_s=compute, sm_held=ratio) is None
 
 
 @given(st.floats(0.01, 1), st.floats(0.01, 1), st.floats(0.05, 1))
 def test_a_lower_clock_never_lowers_the_fraction(memory: float, compute: float, ratio: float) -> None:
-    at_full = roof_clk_fraction(1.0, memory_roof_s=memory, compute_roof_s=compute, sm_ratio=1.0)
-    held = roof_clk_fraction(1.0, memory_roof_s=memory, compute_roof_s=compute, sm_ratio=ratio)
+    at_full = roof_clk_fraction(1.0, memory_roof_s=memory, compute_roof_s=compute, sm_held=1.0)
+    held = roof_clk_fraction(1.0, memory_roof_s=memory, compute_roof_s=compute, sm_held=ratio)
     assert at_full == pytest.approx(max(memory, compute))
     assert held is not None and at_full is not None
     assert held >= at_full
+
+
+def test_each_peak_has_its_own_clock() -> None:
+    cards = load_cards()
+    t4, h100 = cards.find("t4"), cards.find("h100-sxm")
+    assert sm_ratio(t4, "vector", "fp32", 877) == pytest.approx(877 / 1590)
+    assert sm_ratio(h100, "matmul", "bf16", 1755) == pytest.approx(1755 / 1830)
+    assert sm_ratio(h100, "vector", "fp32", 1755) == pytest.approx(1755 / 1980)
+    assert sm_ratio(h100, "matmul", "bf16", None) is None
+    assert sm_ratio(t4, "matmul", "bf16", 877) is None
 
 
 def test_power_capping_is_normal() -> None:

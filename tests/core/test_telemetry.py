@@ -1,7 +1,10 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.telemetry import Reading, Telemetry, telemetry
 
 
@@ -63,3 +66,9 @@ def test_the_clock_held_lies_among_the_readings(clocks: list[float]) -> None:
     assert found.sm_mhz is not None and found.sm_mhz_low is not None
     assert found.sm_mhz_low == min(clocks)
     assert min(clocks) <= found.sm_mhz <= max(clocks)
+
+
+def test_crosses_as_plain_data() -> None:
+    seen = [Reading(0.0, sm_mhz=900, throttle=("sw_power_cap",)), Reading(1.0, power_w=50.0)]
+    found = telemetry(seen, 0.0, 1.0, source="nvml", note="x")
+    assert from_plain(Telemetry, json.loads(json.dumps(to_plain(found)))) == found

@@ -10,7 +10,8 @@
    FAKE_NVML_AFTER    how many reads of the power succeed (0)
    FAKE_NVML_SM       the SM clock (585), FAKE_NVML_REASONS: the bits of the reasons (1)
    FAKE_NVML_HOT      number of reads of the reasons after which thermal slowdown sets in
-   FAKE_NVML_PERMIT   clocks may be locked
+   FAKE_NVML_PERMIT   clocks may be locked; FAKE_NVML_KEEP: but not given back
+   FAKE_NVML_LIMIT    the power limit in W (70)
 
    -DOLD leaves out what old drivers lack.                                                                    */
 #define _POSIX_C_SOURCE 200809L
@@ -99,8 +100,9 @@ int nvmlDeviceSetGpuLockedClocks(Device *device, unsigned low, unsigned high) {
 }
 int nvmlDeviceResetGpuLockedClocks(Device *device) {
     (void)device;
+    if (!number("FAKE_NVML_PERMIT", 0) || number("FAKE_NVML_KEEP", 0)) return NO_PERMISSION;
     locked = 0;
-    return number("FAKE_NVML_PERMIT", 0) ? OK : NO_PERMISSION;
+    return OK;
 }
 #endif
 int nvmlDeviceGetCurrPcieLinkGeneration(Device *d, unsigned *value) { (void)d; QUERY(*value = 1); }
@@ -116,7 +118,7 @@ int nvmlDeviceGetVbiosVersion(Device *d, char *text, unsigned length) {
     (void)d;
     QUERY(snprintf(text, length, "90.04.96.00.02"));
 }
-int nvmlDeviceGetEnforcedPowerLimit(Device *d, unsigned *value) { (void)d; QUERY(*value = 70000); }
+int nvmlDeviceGetEnforcedPowerLimit(Device *d, unsigned *value) { (void)d; QUERY(*value = 1000u * (unsigned)number("FAKE_NVML_LIMIT", 70)); }
 int nvmlDeviceGetPowerManagementDefaultLimit(Device *d, unsigned *value) { (void)d; QUERY(*value = 70000); }
 int nvmlDeviceGetPowerManagementLimitConstraints(Device *d, unsigned *low, unsigned *high) {
     (void)d;

@@ -1,6 +1,7 @@
 """The sampler and the clock lock against libraries of our own, each in a process that loads them."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -186,6 +187,12 @@ def test_a_held_clock_is_given_back(
     assert json.loads(done.stdout) == expected
 
 
+@needs_compiler
+def test_a_clock_that_cannot_be_given_back_is_an_error(nvidia: Path) -> None:
+    done = run(nvidia, ["-c", HOLD % (T4, T4, 1200)], FAKE_NVML_PERMIT="1", FAKE_NVML_KEEP="1")
+    assert "EnvironmentLacks: the card's SM clock could not be given back: Insufficient Perm" in done.stderr
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs flock")
 def test_one_run_at_a_time_on_a_device(tmp_path: Path) -> None:
     script = (
@@ -196,8 +203,6 @@ def test_one_run_at_a_time_on_a_device(tmp_path: Path) -> None:
     def other() -> str:
         words = [sys.executable, "-c", script, str(tmp_path)]
         return subprocess.run(words, text=True, capture_output=True, check=True).stdout.strip()
-
-    import os
 
     with device_lock("GPU-1", tmp_path) as holder:
         assert holder is None
