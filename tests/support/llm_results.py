@@ -1,7 +1,7 @@
 """Published results of language models (tests/core/llm/measurements.csv), each as the question that it answers."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -90,7 +90,7 @@ class Published:
     @property
     def prefill(self) -> float | None:
         single = self.row["batch"] == "1" and self.row["prompt_len"]
-        load = replace(self.load, context=int(self.row["prompt_len"]) if single else None, batch=1)
+        load = self.load._replace(context=int(self.row["prompt_len"]) if single else None, batch=1)
         return prefill_rate(load, self.memory, compute_roof(self.card, self.quant.arithmetic))
 
     @property
@@ -103,12 +103,12 @@ class Published:
         return fit(self.model, self.load.weights.file, context, 1, 16, OVERHEAD_BYTES * cards, usable)
 
 
-def published(speculative: bool = False) -> Iterator[Published]:
-    """Yield the rows; without `speculative` only those that say that no token was drafted."""
+def published(speculative: bool = False, only: Sequence[str] = ()) -> Iterator[Published]:
+    """Yield the rows that say that no token was drafted, or with `speculative` the others; `only` of some models."""
     cards, models = load_cards(), load_models()
     with FILE.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            if row["spec_decode"] != "no" and not speculative:
+            if (row["spec_decode"] != "no") != speculative or (only and row["model"] not in only):
                 continue
             quant = models.find_quant(QUANTS.get(row["quant"], row["quant"].partition(" (")[0]))
             name = MODELS.get(row["model"], row["model"])
