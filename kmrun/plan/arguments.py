@@ -141,10 +141,8 @@ class Arguments:
         def make(scope: Scope) -> Argument:
             base: TensorValue | None = scope[like] if like is not None else None
             sizes = shape.evaluate(scope) if base is None else base.shape
-            if dtype is not None:
-                element = dtype.resolve(scope)
-            else:
-                element = base.dtype if base is not None else str(default)
+            inherited = base.dtype if base is not None else str(default)
+            element = dtype.resolve(scope) if dtype is not None else inherited
             settings = own.evaluate(scope)
             wrong = fault(builder.init, settings, sizes, element)
             if wrong is not None:

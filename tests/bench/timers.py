@@ -79,9 +79,7 @@ def main() -> None:
 
 def time_with_kmrun(folder: Path, function: str, wait_us: float) -> float:
     """Return kmrun's median in ns per call; the book then holds what the kernel noted."""
-    (folder / "waits.py").write_text(
-        KERNEL.format(size=SIZE, entries=ENTRIES, wait_ns=round(wait_us * 1e3))
-    )
+    (folder / "waits.py").write_text(KERNEL.format(size=SIZE, entries=ENTRIES, wait_ns=round(wait_us * 1e3)))
     (folder / "book").write_bytes(bytes(SIZE))
     case = Case(
         id=function,
