@@ -65,7 +65,7 @@ class ModelCatalogue:
         spelling = compact(bare(name))
         if spelling in self._model_names:
             return self.model(self._model_names[spelling])
-        begins = _unique(self._model_names, spelling)
+        begins = _like(self._model_names.values(), bare(name))
         if len(begins) == 1:
             return self.model(begins[0])
         if begins:
@@ -202,16 +202,20 @@ def _names(line: str) -> dict[str, str]:
     return names
 
 
-def _unique(names: Mapping[str, str], prefix: str) -> list[str]:
-    """Return the ids whose spelling begins with the prefix, which does not end within a number."""
-    found = [
-        model_id
-        for spelling, model_id in names.items()
-        if prefix
-        and spelling.startswith(prefix)
-        and not (prefix[-1].isdigit() and spelling[len(prefix) : len(prefix) + 1].isdigit())
-    ]
-    return list(dict.fromkeys(found))
+def _like(ids: Iterable[str], name: str) -> list[str]:
+    """Return the ids that begin with the name, not ending within a number, or else have all its words."""
+    known, spelling = list(dict.fromkeys(ids)), compact(name)
+    begins = [model_id for model_id in known if spelling and _begins(model_id, spelling)]
+    words = set(name.replace("_", "-").replace(" ", "-").split("-")) - {""}
+    return begins or [model_id for model_id in known if words and words <= set(model_id.split("-"))]
+
+
+def _begins(model_id: str, spelling: str) -> bool:
+    for end in range(1, len(model_id)):
+        if compact(model_id[:end]) == spelling:
+            # 3.1 begins 3.1-8b, but 3 does not begin 32b.
+            return not (model_id[end - 1].isdigit() and (model_id[end].isdigit() or model_id[end] == "."))
+    return False
 
 
 def _near(spelling: str, names: Mapping[str, str]) -> list[str]:

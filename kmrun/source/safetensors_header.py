@@ -83,7 +83,7 @@ def _tensor(path: Path, name: str, entry: object, data: int) -> Tensor:
     elements = math.prod(shape)
     size = place[1] - place[0]
     if elements * bits != size * 8:
-        raise InvalidInput(f"{where}: {elements} elements of {dtype} do not take {size} bytes")
+        raise InvalidInput(f"{where}: its shape in {dtype} does not take {size} bytes")
     return Tensor(name, _FORMATS.get(str(dtype), str(dtype).lower()), elements, size)
 
 
