@@ -72,7 +72,7 @@ def fit(
     def holds(tokens: int) -> bool:
         return needed_bytes(model, file_bytes, tokens, batch, kv_bits, overhead) <= usable
 
-    low, high = 0, model.max_context or LONGEST
+    low, high = 0, max(model.max_context, context) if model.max_context else LONGEST
     if not holds(1):
         return Fit(needed, usable, needed <= usable, 0)
     while low < high:

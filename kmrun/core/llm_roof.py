@@ -94,7 +94,7 @@ def compute_roof(
         found = [(value, name) for name in every if (value := _rate(card, name)) is not None]
     if not found:
         return None
-    sheet, name = max(found)
+    sheet, name = max(found, key=lambda pair: pair[0])
     factor, why = (1.0, "") if at_highest_clock else head_room(card)
     return ComputeRoof(sheet, factor, name, bounded, why)
 

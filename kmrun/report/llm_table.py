@@ -25,7 +25,9 @@ def text(
 ) -> str:
     """Return the answer as people read it: the model, the table, what is missing where, every assumption."""
     lines = [*textwrap.wrap(title(subject, question), WIDTH, subsequent_indent="  "), ""]
-    lines += render(_columns(question, answers, per_watt))
+    for columns in _tables(*_columns(question, answers, per_watt)):
+        lines += [*render(columns), ""]
+    lines.pop()
     missing = [line for item in answers for line in _missing(item, question)]
     if missing:
         lines += ["", *missing]
@@ -71,43 +73,64 @@ def gigabytes(size: float) -> str:
 
 
 def short(tokens: int) -> str:
-    """Return a context: `128k`, `3.5k`, `512`."""
+    """Return a context, rounded down: `128k`, `3.5k`, `512`."""
     if tokens < 1024:
         return str(tokens)
-    thousands = tokens / 1024
-    return f"{thousands:.0f}k" if thousands >= 10 or thousands == int(thousands) else f"{thousands:.1f}k"
+    if tokens >= 10 * 1024 or tokens % 1024 == 0:
+        return f"{tokens // 1024}k"
+    return f"{tokens * 10 // 1024 / 10:.1f}k"
 
 
-def _columns(question: Question, answers: Sequence[Answer], per_watt: bool) -> list[Column]:
+def _tables(main: list[Column], layouts: list[Column], costs: list[Column]) -> list[list[Column]]:
+    """Return one table, or where it would be wider than the page a second one that begins with the cards too."""
+    place = next(index for index, column in enumerate(main) if column.head == "seen")
+    wide = [*main[:place], *layouts, *main[place:]]
+    if _fitting([*wide, *costs]):
+        return [[*wide, *costs]]
+    if _fitting(wide):
+        return [wide, [main[0], *costs]]
+    return [main, [main[0], *layouts, *costs]]
+
+
+def _fitting(columns: Sequence[Column]) -> bool:
+    return sum(column.width for column in columns) + len(columns) - 1 <= WIDTH
+
+
+def _columns(
+    question: Question, answers: Sequence[Answer], per_watt: bool
+) -> tuple[list[Column], list[Column], list[Column]]:
+    """Return the columns of every table, those about streams and layouts, and those about money and energy."""
     batch, cards = question.load.batch, question.load.cards
 
     def numbers(value: Callable[[Answer], float | None], factor: float = 1.0) -> list[str]:
         return figures([None if (found := value(item)) is None else found / factor for item in answers])
 
     count = "" if cards == 1 else f"{cards}x "
-    columns = [
+    main = [
         Column("card", [count + item.card.id for item in answers], left=True),
         Column("needs", numbers(lambda item: item.fit.needed, 1e9), "GB"),
         Column("of", numbers(lambda item: item.fit.usable, 1e9), "GB"),
         Column("fits", [_fits(item) for item in answers]),
         Column("longest", [_longest(item) for item in answers], "ctx"),
         Column("decode", numbers(lambda item: item.tok_per_s), "tok/s"),
+        Column("seen", [_seen(item) for item in answers], "tok/s"),
+        Column("prefill", numbers(lambda item: item.prefill_tok_per_s), "tok/s"),
+        Column("bound", [item.decode.times.bound if item.decode else MISSING for item in answers]),
     ]
+    layouts: list[Column] = []
+    costs: list[Column] = []
     if batch > 1:
-        columns.append(Column("each", numbers(lambda item: _over(item.tok_per_s, batch)), "tok/s"))
+        layouts.append(Column("each", numbers(lambda item: _over(item.tok_per_s, batch)), "tok/s"))
     if cards > 1:
-        columns.append(Column("tensor", numbers(lambda item: _speed(item.tensor)), "tok/s"))
-        columns.append(Column("layers", numbers(lambda item: _speed(item.layers)), "tok/s"))
-    columns.append(Column("seen", [_seen(item) for item in answers], "tok/s"))
-    columns.append(Column("prefill", numbers(lambda item: item.prefill_tok_per_s), "tok/s"))
-    columns.append(Column("bound", [item.decode.times.bound if item.decode else MISSING for item in answers]))
+        layouts.append(Column("tensor", numbers(lambda item: _speed(item.tensor)), "tok/s"))
+        layouts.append(Column("layers", numbers(lambda item: _speed(item.layers)), "tok/s"))
     if question.prices:
-        columns.append(Column("$/h", [_money(item.usd_per_h) for item in answers]))
-        columns.append(Column("tok/s", numbers(lambda item: item.tok_per_s_per_usd), "per $"))
-        columns.append(Column("$/Mtok", [_money(item.usd_per_million) for item in answers], "from"))
+        costs.append(Column("$/h", [_money(item.usd_per_h) for item in answers]))
+        costs.append(Column("tok/s", numbers(lambda item: item.tok_per_s_per_usd), "per $"))
+        costs.append(Column("$/Mtok", [_money(item.usd_per_million) for item in answers], "from"))
     if per_watt:
-        columns.append(Column("tok/J", numbers(lambda item: item.tok_per_joule), "TDP"))
-    return columns
+        costs.append(Column("tok/J", numbers(lambda item: item.tok_per_joule), "TDP"))
+    return main, layouts, costs
 
 
 def _fits(item: Answer) -> str:
