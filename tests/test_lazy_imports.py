@@ -80,6 +80,8 @@ def test_reading_a_suite_needs_no_posix(command, suite):
         ("occupancy", "--block", "256", "--regs", "64", "--smem", "0", "--cc", "8.6"),
         ("roofline", "--gpu", "rtx-4090"),
         ("gpus",),
+        ("llm", "70b", "--gpus", "rtx-4090", "--explain"),
+        ("llm", "gpt-oss-20b"),
     ],
 )
 def test_questions_about_cards_import_no_documents_machinery(words):

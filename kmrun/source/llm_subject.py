@@ -91,8 +91,6 @@ def _of_shapes(model: Model, wish: Wish, catalogue: ModelCatalogue, native: str 
         said.append(
             f"only its experts are {quant.id}; the rest at least {quant.outside_bits:g} bits, as in the smallest files"
         )
-    if model.note:
-        said.append(model.note)
     return Subject(model, quant, weights(parameters(model), quant), tuple(said))
 
 

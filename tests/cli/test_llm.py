@@ -5,6 +5,7 @@ import pytest
 
 from kmrun.cli import llm_device
 from kmrun.device.cuda_driver import CudaDevice
+from kmrun.device.rocm import HipDevice
 from kmrun.errors import EnvironmentLacks
 from kmrun.report.columns import WIDTH
 from support.weight_files import TINY, TINY_TENSORS, gguf, write
@@ -25,6 +26,7 @@ def no_device(monkeypatch):
         raise EnvironmentLacks("no NVIDIA driver")
 
     monkeypatch.setattr(llm_device, "CudaDriver", absent)
+    monkeypatch.setattr(llm_device, "HipRuntime", absent)
 
 
 @pytest.fixture
@@ -287,6 +289,40 @@ def test_the_local_device_is_asked_by_default(kmrun, rows, monkeypatch) -> None:
     assert list(rows("8b", "--device", "0")) == ["rtx-4090"]
     assert kmrun("llm", "8b", "--device", "1").code == 3
     assert list(rows("8b", "--gpus", "h100-sxm")) == ["h100-sxm"]
+
+
+class Runtime:
+    """HIP with one MI300X."""
+
+    def count(self) -> int:
+        return 1
+
+    def device(self, index: int) -> HipDevice:
+        attributes = {"multiprocessor_count": 304, "clock_rate": 2_100_000}
+        return HipDevice(index, "AMD Instinct MI300X", 205_822_885_888, "gfx942", None, attributes)
+
+
+def test_an_amd_card_is_a_local_device_too(kmrun, rows, monkeypatch) -> None:
+    monkeypatch.setattr(llm_device, "HipRuntime", Runtime)
+    row = rows("8b", "--quant", "q4")["mi300x"]
+    assert row["usable_bytes"] == 205_822_885_888
+    assert kmrun("llm", "8b", "--device", "1").code == 3
+
+
+def test_a_device_that_nobody_listed_has_the_driver_s_figures(rows, monkeypatch) -> None:
+    class Unlisted(Driver):
+        def device(self, index: int) -> CudaDevice:
+            attributes = {
+                **super().device(index).attributes,
+                "memory_clock_rate": 10_000_000,
+                "global_memory_bus_width": 256,
+            }
+            return CudaDevice(0, "NVIDIA Mystery", 16 << 30, None, attributes)
+
+    monkeypatch.setattr(llm_device, "CudaDriver", Unlisted)
+    row = rows("8b", "--quant", "q8")["device-0"]
+    assert row["decode_tok_per_s_ceiling"] == pytest.approx(640e9 / 8.5e9, rel=1e-3)
+    assert row["fits"] is True
 
 
 @pytest.mark.parametrize(
