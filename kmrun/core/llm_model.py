@@ -80,7 +80,10 @@ class FeedForward(NamedTuple):
 
 
 class Experts(NamedTuple):
-    """Mixture-of-experts layers. `shared_width` is the width of all shared experts together."""
+    """Mixture-of-experts layers. `shared_width` is the width of all shared experts together.
+
+    `latent`: routed experts work in so many dimensions, with a projection into and out of them (0: in all).
+    """
 
     layers: int
     number: int
@@ -88,6 +91,7 @@ class Experts(NamedTuple):
     width: int
     shared_width: int = 0
     gated: bool = True
+    latent: int = 0
 
 
 class Parameters(NamedTuple):
@@ -175,10 +179,10 @@ def parameters(model: Model) -> Parameters:
     body += sum(group.layers * mlp_params(group.width, group.gated, model.hidden) for group in model.ffn)
     routed, moe = 0, model.experts
     if moe is not None:
-        one = mlp_params(moe.width, moe.gated, model.hidden)
+        one = mlp_params(moe.width, moe.gated, moe.latent or model.hidden)
         routed = moe.layers * moe.number * one
         shared = mlp_params(moe.shared_width, moe.gated, model.hidden)
-        body += moe.layers * (shared + moe.number * model.hidden)
+        body += moe.layers * (shared + (moe.number + 2 * moe.latent) * model.hidden)
     return Parameters(
         body=body,
         table=table,

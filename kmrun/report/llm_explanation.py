@@ -130,7 +130,7 @@ def _shapes(subject: Subject) -> Iterator[tuple[str, str]]:
     ]
     if model.experts is not None:
         moe = model.experts
-        one = amount(mlp_params(moe.width, moe.gated, hidden))
+        one = amount(mlp_params(moe.width, moe.gated, moe.latent or hidden))
         shared = (
             f" + shared {amount(mlp_params(moe.shared_width, moe.gated, hidden))}" if moe.shared_width else ""
         )

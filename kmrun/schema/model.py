@@ -63,7 +63,10 @@ class FeedForward(Document):
 
 
 class Experts(Document):
-    """Mixture-of-experts layers; `shared_width` is that of all shared experts together."""
+    """Mixture-of-experts layers; `shared_width` is that of all shared experts together.
+
+    `latent`: routed experts work in so many dimensions, with a projection into and out of them.
+    """
 
     layers: Count
     number: Count
@@ -71,6 +74,7 @@ class Experts(Document):
     width: Count
     shared_width: Annotated[int, Field(ge=0)] = 0
     gated: bool = True
+    latent: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _within(self) -> Self:

@@ -5,15 +5,13 @@ a range that a model can have.
 """
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from kmrun.core.llm_model import Attention, Experts, FeedForward, Model, Recurrent
 from kmrun.errors import InvalidInput
+from kmrun.source.hf_layers import Config, Figures, Plan, plan_of
 
 MOST_BYTES = 4 << 20
-_LARGEST = 1 << 24
 _UNGATED = (
     "falcon",
     "gpt2",
@@ -38,9 +36,6 @@ _TIED_BY_DEFAULT = (
     "opt",
     "bloom",
 )
-_WINDOW_ALL = ("mistral", "phi3", "mixtral", "starcoder2")
-
-Config = Mapping[str, Any]
 
 
 def read_config(path: Path) -> tuple[Model, str | None]:
@@ -73,15 +68,14 @@ def model_of(config: Config, where: str) -> Model:
     outer = config
     inner = config.get("text_config") or config.get("llm_config") or config.get("language_config")
     text = {**config, **inner} if isinstance(inner, dict) else dict(config)
-    get = _Figures(text, where)
+    get = Figures(text, where)
     kind = str(text.get("model_type", ""))
-    layers = get.one("num_hidden_layers", "n_layer", "num_layers")
+    plan = plan_of(text, get)
     hidden = get.one("hidden_size", "n_embd", "d_model")
     tied = text.get("tie_word_embeddings", outer.get("tie_word_embeddings"))
-    plan = _layer_plan(text, get, layers)
     return Model(
         id=str(outer.get("_name_or_path") or Path(where).parent.name or kind or "model"),
-        layers=layers,
+        layers=plan.layers,
         hidden=hidden,
         vocab=get.one("vocab_size"),
         attention=_attention(text, get, hidden, plan),
@@ -94,143 +88,72 @@ def model_of(config: Config, where: str) -> Model:
     )
 
 
-class _Figures:
-    """Whole numbers of a configuration, each within what a model can have."""
-
-    def __init__(self, config: Config, where: str) -> None:
-        self._config = config
-        self._where = where
-
-    def maybe(self, *keys: str) -> int | None:
-        """Return the first of the keys that is there."""
-        for key in keys:
-            value = self._config.get(key)
-            if value is None:
-                continue
-            if isinstance(value, float) and value.is_integer():
-                value = int(value)
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
-                raise InvalidInput(f"{self._where}: '{key}' cannot be {value!r}")
-            return value
-        return None
-
-    def one(self, *keys: str) -> int:
-        """Return the first of the keys, which must be there and not zero."""
-        value = self.maybe(*keys)
-        if not value:
-            hint = "a config.json of a language model has it"
-            raise InvalidInput(f"{self._where} has no '{keys[0]}'", hint)
-        return value
-
-    def numbers(self, key: str) -> list[int]:
-        """Return a list of whole numbers, empty where there is none."""
-        value = self._config.get(key)
-        return [item for item in value if isinstance(item, int)] if isinstance(value, list) else []
-
-
-class _Plan:
-    """How many layers are of each kind."""
-
-    def __init__(self, full: int, window: int, recurrent: int, dense: int, moe: int) -> None:
-        self.full = full
-        self.window = window
-        self.recurrent = recurrent
-        self.dense = dense
-        self.moe = moe
-
-
-def _layer_plan(text: Config, get: _Figures, layers: int) -> _Plan:
-    moe = _moe_layers(text, get, layers)
-    pattern = text.get("hybrid_override_pattern")
-    if isinstance(pattern, str):
-        return _Plan(pattern.count("*"), 0, pattern.count("M"), pattern.count("-"), pattern.count("E"))
-    types = text.get("layer_types")
-    if not isinstance(types, list):
-        types = text.get("layers_block_type")
-    if isinstance(types, list) and types:
-        names = [str(item) for item in types[:layers]]
-        window = sum("sliding" in name or "chunked" in name for name in names)
-        recurrent = sum(name.startswith(("linear", "mamba")) for name in names)
-        return _Plan(len(names) - window - recurrent, window, recurrent, layers - moe, moe)
-    window, recurrent = 0, 0
-    every = get.maybe("full_attention_interval")
-    if every and get.maybe("linear_num_value_heads"):
-        recurrent = layers - layers // every
-    if get.maybe("sliding_window", "attention_chunk_size"):
-        window = _window_layers(text, get, layers)
-    return _Plan(layers - window - recurrent, window, recurrent, layers - moe, moe)
-
-
-def _window_layers(text: Config, get: _Figures, layers: int) -> int:
-    if text.get("use_sliding_window") is False:
-        return 0
-    kind = str(text.get("model_type", ""))
-    if every := get.maybe("sliding_window_pattern", "_sliding_window_pattern"):
-        return layers - layers // every
-    if kind in ("gemma2", "gpt_oss", "cohere2"):
-        every = 4 if kind == "cohere2" else 2
-        return layers - layers // every
-    if kind.startswith("gemma3"):
-        return layers - layers // 6
-    if kind.startswith("llama4"):
-        return layers - layers // 4
-    context = get.maybe("max_position_embeddings") or 0
-    window = get.maybe("sliding_window") or 0
-    return layers if kind in _WINDOW_ALL and 0 < window < context else 0
-
-
-def _moe_layers(text: Config, get: _Figures, layers: int) -> int:
-    if not get.maybe("num_local_experts", "num_experts", "n_routed_experts"):
-        return 0
-    frequency = text.get("moe_layer_freq")
-    if isinstance(frequency, list):
-        return sum(item == 1 for item in frequency[:layers])
-    first = get.maybe("first_k_dense_replace") or 0
-    step = get.maybe("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_freq") or 1
-    only = get.numbers("mlp_only_layers")
-    return max(0, (layers - first) // step - len(only))
-
-
-def _attention(text: Config, get: _Figures, hidden: int, plan: _Plan) -> tuple[Attention, ...]:
+def _attention(text: Config, get: Figures, hidden: int, plan: Plan) -> tuple[Attention, ...]:
     heads = get.one("num_attention_heads", "n_head")
     if plan.full + plan.window == 0:
         return ()
-    if rank := get.maybe("kv_lora_rank"):
-        rotary = get.one("qk_rope_head_dim")
-        return (
-            Attention(
-                layers=plan.full + plan.window,
-                heads=heads,
-                kind="mla",
-                head_dim=get.one("qk_nope_head_dim") + rotary,
-                v_head_dim=get.one("v_head_dim"),
-                q_lora_rank=get.maybe("q_lora_rank"),
-                kv_lora_rank=rank,
-                rope_head_dim=rotary,
-                selected=get.maybe("index_topk"),
-            ),
-        )
+    if get.maybe("kv_lora_rank"):
+        return (_latent(get, plan, heads),)
     kv_heads = get.maybe("num_key_value_heads", "num_kv_heads") or heads
     if text.get("multi_query") is True and not text.get("new_decoder_architecture"):
         kv_heads = 1
-    head_dim = get.maybe("head_dim") or hidden // heads
+    head_dim = get.maybe("head_dim", "attention_head_dim") or hidden // heads
     if not head_dim:
-        raise InvalidInput(f"heads of no size: hidden {hidden} over {heads} heads")
-    gated = bool(text.get("attn_output_gate")) or str(text.get("model_type", "")).startswith(
-        ("qwen3_next", "qwen3_5")
+        raise get.error(f"heads of no size: hidden {hidden} over {heads} heads")
+    kind = str(text.get("model_type", ""))
+    gated = bool(text.get("attn_output_gate")) or kind.startswith(("qwen3_next", "qwen3_5"))
+    usual = Attention(
+        layers=plan.full,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        v_head_dim=get.maybe("v_head_dim"),
+        gated=gated,
     )
-    shared: dict[str, Any] = {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "gated": gated}
-    groups = []
-    if plan.full:
-        groups.append(Attention(layers=plan.full, **shared))
-    if plan.window:
-        window = get.maybe("sliding_window", "attention_chunk_size")
-        chunked = get.maybe("sliding_window") is None
-        groups.append(Attention(layers=plan.window, window=window or None, chunked=chunked, **shared))
-    return tuple(groups)
+    full = usual._replace(
+        kv_heads=get.maybe("num_global_key_value_heads") or kv_heads,
+        head_dim=get.maybe("global_head_dim") or head_dim,
+        shared_kv=bool(text.get("attention_k_eq_v")),
+    )
+    window = usual._replace(
+        layers=plan.window,
+        heads=get.maybe("swa_num_attention_heads") or heads,
+        kv_heads=get.maybe("swa_num_key_value_heads") or kv_heads,
+        head_dim=get.maybe("swa_head_dim") or head_dim,
+        v_head_dim=get.maybe("swa_v_head_dim") or usual.v_head_dim,
+        window=get.maybe("sliding_window", "attention_chunk_size") or None,
+        chunked=kind.startswith("llama4"),
+    )
+    return tuple(group for group in (*_sparse(text, full), window) if group.layers)
 
 
-def _recurrent(get: _Figures, plan: _Plan) -> tuple[Recurrent, ...]:
+def _latent(get: Figures, plan: Plan, heads: int) -> Attention:
+    rotary = get.one("qk_rope_head_dim")
+    return Attention(
+        layers=plan.full + plan.window,
+        heads=heads,
+        kind="mla",
+        head_dim=get.one("qk_nope_head_dim") + rotary,
+        v_head_dim=get.one("v_head_dim"),
+        q_lora_rank=get.maybe("q_lora_rank"),
+        kv_lora_rank=get.one("kv_lora_rank"),
+        rope_head_dim=rotary,
+        selected=get.maybe("index_topk"),
+    )
+
+
+def _sparse(text: Config, full: Attention) -> tuple[Attention, ...]:
+    """Return the layers with full attention, those apart that select blocks of the tokens they keep."""
+    said = text.get("sparse_attention_config")
+    if not isinstance(said, dict) or not said.get("use_sparse_attention"):
+        return (full,)
+    layers, sizes = said.get("sparse_attention_freq"), Figures(said, "sparse_attention_config")
+    count = sum(item == 1 for item in layers[: full.layers]) if isinstance(layers, list) else full.layers
+    selected = sizes.one("sparse_topk_blocks") * sizes.one("sparse_block_size")
+    return (full._replace(layers=full.layers - count), full._replace(layers=count, selected=selected))
+
+
+def _recurrent(get: Figures, plan: Plan) -> tuple[Recurrent, ...]:
     if not plan.recurrent:
         return ()
     if heads := get.maybe("linear_num_value_heads"):
@@ -258,30 +181,38 @@ def _recurrent(get: _Figures, plan: _Plan) -> tuple[Recurrent, ...]:
     )
 
 
-def _dense(text: Config, get: _Figures, kind: str, hidden: int, plan: _Plan) -> tuple[FeedForward, ...]:
-    if not plan.dense:
+def _dense(text: Config, get: Figures, kind: str, hidden: int, plan: Plan) -> tuple[FeedForward, ...]:
+    # Gemma 4 has a dense MLP beside its experts in every layer.
+    count = plan.layers if text.get("enable_moe_block") else plan.dense
+    if not count:
         return ()
-    keys = ("intermediate_size_mlp", "intermediate_size", "ffn_hidden_size", "n_inner")
-    width = get.maybe(*keys) or 4 * hidden
     if isinstance(text.get("intermediate_size"), list):
-        raise InvalidInput("layers of different MLP widths are not understood", "name the model, or its file")
-    return (FeedForward(plan.dense, width, gated=kind not in _UNGATED),)
+        raise get.error("layers of different MLP widths are not understood")
+    keys = (
+        "intermediate_size_mlp",
+        "dense_intermediate_size",
+        "intermediate_size",
+        "ffn_hidden_size",
+        "n_inner",
+    )
+    return (FeedForward(count, get.maybe(*keys) or 4 * hidden, gated=kind not in _UNGATED),)
 
 
-def _experts(get: _Figures, kind: str, plan: _Plan) -> Experts | None:
+def _experts(get: Figures, kind: str, plan: Plan) -> Experts | None:
     if not plan.moe:
         return None
-    count = get.one("num_local_experts", "num_experts", "n_routed_experts")
+    number = get.one("num_local_experts", "num_experts", "n_routed_experts")
     width = get.one("moe_intermediate_size", "intermediate_size")
-    shared = get.maybe("shared_expert_intermediate_size", "shared_intermediate_size")
-    if shared is None and (number := get.maybe("n_shared_experts")):
-        shared = number * (get.maybe("moe_shared_expert_intermediate_size") or width)
+    shared = get.maybe("shared_expert_intermediate_size", "shared_intermediate_size", "share_expert_dim")
+    if shared is None and (several := get.maybe("n_shared_experts")):
+        shared = several * (get.maybe("moe_shared_expert_intermediate_size") or width)
     if shared is None and kind.startswith("llama4"):
         shared = width
-    per_token = get.one("num_experts_per_tok", "experts_per_token", "num_experts_per_token")
-    if per_token > count:
-        raise InvalidInput(f"{per_token} experts per token of {count} experts")
-    return Experts(plan.moe, count, per_token, width, shared or 0, gated=kind not in _UNGATED)
+    per_token = get.one("num_experts_per_tok", "experts_per_token", "num_experts_per_token", "top_k_experts")
+    if per_token > number:
+        raise get.error(f"{per_token} experts per token of {number} experts")
+    latent = get.maybe("moe_latent_size", "routed_expert_hidden_size") or 0
+    return Experts(plan.moe, number, per_token, width, shared or 0, kind not in _UNGATED, latent)
 
 
 def _format(config: Config) -> str | None:
@@ -289,10 +220,8 @@ def _format(config: Config) -> str | None:
     if not isinstance(quantization, dict):
         quantization = config.get("quantization")
         if not isinstance(quantization, dict):
-            return {"float16": "f16", "float32": "f32"}.get(
-                str(config.get("torch_dtype", config.get("dtype")))
-            )
-        return {4: "mlx-4bit", 6: "mlx-6bit", 8: "mlx-8bit"}.get(quantization.get("bits", 0))
+            return _plain(config)
+        return {"4": "mlx-4bit", "6": "mlx-6bit", "8": "mlx-8bit"}.get(str(quantization.get("bits")))
     method = str(quantization.get("quant_method", "")).lower()
     if method == "fp8":
         return "fp8-block" if quantization.get("weight_block_size") else "fp8"
@@ -303,3 +232,13 @@ def _format(config: Config) -> str | None:
     return {"mxfp4": "mxfp4", "bitsandbytes": "nf4" if quantization.get("load_in_4bit") else "int8"}.get(
         method
     )
+
+
+def _plain(config: Config) -> str | None:
+    inner = config.get("text_config")
+    own = {"float16": "f16", "float32": "f32", "bfloat16": "bf16"}
+    for said in (config, inner if isinstance(inner, dict) else {}):
+        name = str(said.get("torch_dtype") or said.get("dtype"))
+        if name in own:
+            return own[name]
+    return None

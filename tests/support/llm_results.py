@@ -43,7 +43,6 @@ QUANTS = {
     "FP4": "nvfp4",
     "": "nvfp4",  # not stated: the smallest that MLPerf submissions use
 }
-MODELS = {"gemma-4-31b": "30.7b"}
 UNLISTED = ("EPYC 9274F", "EPYC 9374F", "Arc 140V", "Radeon 780M", "Arc Pro B60 (dual card)")
 """Machines that are no cards of the database: made of the row's own figures."""
 
@@ -111,8 +110,7 @@ def published(speculative: bool = False, only: Sequence[str] = ()) -> Iterator[P
             if (row["spec_decode"] != "no") != speculative or (only and row["model"] not in only):
                 continue
             quant = models.find_quant(QUANTS.get(row["quant"], row["quant"].partition(" (")[0]))
-            name = MODELS.get(row["model"], row["model"])
-            subject = read_subject(Wish(name, quant.id), models)
+            subject = read_subject(Wish(row["model"], quant.id), models)
             load = Load(
                 subject.model,
                 weights(parameters(subject.model), quant),
