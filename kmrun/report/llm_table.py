@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from kmrun.core.llm_answer import Answer, Question
 from kmrun.core.llm_cache import cache_bytes, state_bytes
 from kmrun.core.llm_ceiling import Decode
+from kmrun.core.llm_fit import usable_share
 from kmrun.core.llm_model import parameters
 from kmrun.report.columns import MISSING, WIDTH, Column, figures, render
 from kmrun.source.llm_subject import Subject
@@ -152,9 +153,8 @@ def _seen(item: Answer) -> str:
 def _missing(item: Answer, question: Question) -> list[str]:
     found = item.fit
     if found.fits is None:
-        return [
-            f"{item.card.id}: sold with several sizes of memory; this needs {gigabytes(found.needed)} of it."
-        ]
+        least = gigabytes(found.needed / usable_share(item.card) / question.load.cards)
+        return [f"{item.card.id}: sold with several sizes of memory; this needs one of at least {least}."]
     if found.fits or found.usable is None:
         return []
     lacking = gigabytes(found.needed - found.usable)

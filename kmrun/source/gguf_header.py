@@ -1,7 +1,8 @@
 """The header of a GGUF file: its metadata and its tensors; no weight is read.
 
 Format: ggml's docs/gguf.md. The file is untrusted: every count and length is held against what is left of the
-file before anything is read, and the whole header against limits that no model reaches.
+file before anything is read, and the whole header against limits that no model reaches. (The package `gguf` needs
+numpy, and believes what a file says of itself.)
 """
 
 import math
