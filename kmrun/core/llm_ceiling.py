@@ -8,6 +8,9 @@ sums over the link. A layer split works on one stage at a time for each sequence
 bandwidth of one card; as many groups of sequences as there are stages keep all busy. With G drafted tokens a pass
 checks G + 1 tokens and yields at most G + 1 (Leviathan et al. 2022, arXiv 2211.17192); the drafter is taken to be
 free.
+
+Caches are left out: one that held all that a token reads could beat memory, but only models of some ten megabytes
+are so small, and those wait for launches.
 """
 
 from typing import Literal, NamedTuple
