@@ -40,7 +40,6 @@ def time_rivals(trial: "Trial") -> None:
         if not trial.inline:  # an inline side is staged already
             trial.judge("stage", cold=cold, bytes_per_call=trial.bytes_per_call())
         levels = {key: ready(trial, key) for key, _, _ in found}
-    trial.kernel("refresh")
     trial.known["handoff_ns"] = _handoff_ns(trial)
     trial.known["rivals"] = tuple(
         _alternate(trial, key, role, implementation.name, levels[key]) for key, role, implementation in found

@@ -20,12 +20,13 @@ from kmrun.core.statistics import median
 from kmrun.measure.supervisor import RunOptions, Supervisor
 
 KERNEL = """\
-import mmap, struct, time
+import mmap, struct, time, torch
 from pathlib import Path
 
 with Path(__file__).with_name("book").open("r+b") as _file:
     _BOOK = mmap.mmap(_file.fileno(), {size})
 _clock = time.perf_counter_ns
+_RESULT = torch.zeros(1)  # made once: an allocation per call would be timed, too
 
 
 def wait(x):
@@ -35,12 +36,12 @@ def wait(x):
     while now < end:
         now = _clock()
     note(now - begin)
-    return x.clone()
+    return _RESULT
 
 
 def empty(x):
     note(0)
-    return x.clone()
+    return _RESULT
 
 
 def note(value):
