@@ -123,6 +123,27 @@ def test_another_format_can_be_asked_for(tmp_path) -> None:
     assert found.weights.file == pytest.approx(parameters(found.model).total * 8.5 / 8, rel=0.001)
 
 
+def test_what_the_formats_own_package_writes_is_read_as_it_reads_it(tmp_path) -> None:
+    package = pytest.importorskip("gguf")
+    numpy = pytest.importorskip("numpy")
+    path = tmp_path / "real.gguf"
+    writer = package.GGUFWriter(path, "llama")
+    writer.add_block_count(1)
+    writer.add_embedding_length(256)
+    writer.add_head_count(4)
+    writer.add_token_list([f"token{index}" for index in range(20_000)])
+    blocks = numpy.zeros((64, 144), dtype=numpy.uint8)
+    writer.add_tensor("blk.0.attn_q.weight", blocks, raw_dtype=package.GGMLQuantizationType.Q4_K)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    theirs = {item.name: int(item.n_bytes) for item in package.GGUFReader(path).tensors}
+    ours = read_header(path)
+    assert {item.name: item.bytes for item in ours.tensors} == theirs
+    assert ours.lengths["tokenizer.ggml.tokens"] == 20_000
+
+
 def bad(**change) -> bytes:
     return gguf({**TINY, **change}, TINY_TENSORS)
 
