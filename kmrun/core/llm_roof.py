@@ -113,25 +113,24 @@ def head_room(card: Card) -> tuple[float, str]:
 def _rate(card: Card, arithmetic: Arithmetic) -> float | None:
     if arithmetic == "int8":
         return _int8(card)
+    if arithmetic == "fp16":
+        return _half(card)
     if arithmetic == "fp32":
         return _most(rate(card, "matmul", "tf32"), rate(card, "vector", "fp32"))
-    if arithmetic == "fp16":
-        half = _most(
-            rate(card, "matmul", "fp16", "fp16"),
-            rate(card, "matmul", "fp16"),
-            rate(card, "vector", "fp16"),
-        )
-        return half if half is not None else _half_on_float_units(card)
     if arithmetic == "fp8":
         return _most(rate(card, "matmul", "fp8", "fp16"), rate(card, "matmul", "fp8"))
     return rate(card, "matmul", arithmetic)
 
 
-def _half_on_float_units(card: Card) -> float | None:
+def _half(card: Card) -> float | None:
+    matrix = _most(rate(card, "matmul", "fp16", "fp16"), rate(card, "matmul", "fp16"))
+    if matrix is not None or _has_matrix_units(card):
+        return matrix
     single = rate(card, "vector", "fp32")
     # Apple's GPUs run half floats at up to twice the rate of floats (28.4 against 14.2 TFLOP/s of an M3 Max:
     # lhl/intel-inference@ab31035); elsewhere they are converted.
-    return single * 2 if single is not None and card.vendor == "apple" else single
+    converted = single * 2 if single is not None and card.vendor == "apple" else single
+    return _most(rate(card, "vector", "fp16"), converted)
 
 
 def _int8(card: Card) -> float | None:
@@ -139,12 +138,18 @@ def _int8(card: Card) -> float | None:
     if own is not None:
         return own
     matrix = _most(rate(card, "matmul", "bf16"), rate(card, "matmul", "fp16"))
-    if matrix is not None and card.vendor in ("nvidia", "amd"):
-        if card.family in _INT8_LIKE_FP16:
-            return matrix
-        # Not published: matrix units do integers at most at twice the rate of 16-bit floats up to here.
-        return _most(2 * matrix, _dot4(card))
-    return _dot4(card)
+    if matrix is None:
+        return None if _has_matrix_units(card) else _dot4(card)
+    if card.vendor not in ("nvidia", "amd"):
+        return None
+    # Not published: matrix units do integers at most at twice the rate of 16-bit floats.
+    return matrix if card.family in _INT8_LIKE_FP16 else _most(2 * matrix, _dot4(card))
+
+
+def _has_matrix_units(card: Card) -> bool:
+    """Return whether any matrix figure is known: then another that is not known is not that of vector units."""
+    kinds = ("fp16", "bf16", "fp8", "int8", "fp4")
+    return any(rate(card, "matmul", kind) is not None for kind in kinds)
 
 
 def _dot4(card: Card) -> float | None:

@@ -61,7 +61,21 @@ def test_at_the_driver_s_highest_clock_there_is_none() -> None:
 def test_a_faster_figure_stands_for_one_that_nobody_published() -> None:
     found = roof("gb10", "q4_k_m")
     assert (found.arithmetic, found.bounded) == ("fp4", True)
+    thor = roof(
+        "jetson-t5000", "q4_k_m"
+    )  # tensor cores whose integer rate nobody published: not the vector units'
+    assert (thor.arithmetic, thor.bounded) == ("fp4", True)
     assert roof("m5-max-40c", "q4_k_m") is None
+
+
+def test_narrower_arithmetic_is_never_slower_where_both_are_known() -> None:
+    for card in CARDS:
+        known = {kind: compute_roof(card, (kind,)) for kind in ("bf16", "fp16", "int8", "fp8", "fp4")}
+        sheet = {kind: item.sheet for kind, item in known.items() if item is not None and not item.bounded}
+        if card.id not in ("b300", "gb300"):  # Blackwell Ultra gave its integer units up
+            assert sheet.get("int8", 1e99) >= sheet.get("fp16", 0.0), card.id
+        assert sheet.get("fp8", 1e99) >= sheet.get("bf16", 0.0), card.id
+        assert sheet.get("fp4", 1e99) >= sheet.get("fp8", 0.0), card.id
 
 
 def test_every_card_has_a_memory_roof_and_none_below_its_sheet() -> None:
