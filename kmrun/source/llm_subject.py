@@ -131,7 +131,18 @@ def _of_size(size: float, wish: Wish, catalogue: ModelCatalogue) -> Subject:
 def _format(wish: Wish, catalogue: ModelCatalogue) -> Quant:
     if wish.bytes_per_param is not None:
         return plain_format(wish.bytes_per_param)
-    return catalogue.find_quant(wish.quant or USUAL)
+    name = (wish.quant or USUAL).strip().lower()
+    bits = name.removesuffix("bpw").strip()
+    if name.endswith("bpw") and bits.replace(".", "", 1).isdigit() and bits.isascii():
+        return _bits(float(bits))
+    return catalogue.find_quant(name)
+
+
+def _bits(bits: float) -> Quant:
+    """Return the format of files named by their average, as EXL2 and EXL3 are: so many bits per weight."""
+    if not 1 <= bits <= 16:
+        raise UsageError(f"no format has {bits:g} bits per weight", "4.0bpw, 6.5bpw")
+    return plain_format(bits / 8)._replace(id=f"{bits:g}bpw", arithmetic=("int8", "fp16", "bf16"))
 
 
 def _nearest_dense(size: float, catalogue: ModelCatalogue) -> Model:

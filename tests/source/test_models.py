@@ -119,6 +119,33 @@ def test_the_default_format_is_the_usual_mix_or_the_models_own() -> None:
     assert read_subject(Wish("gpt-oss-20b"), CATALOGUE).quant.id == "mxfp4"
 
 
+def test_a_format_can_be_its_bits_per_weight() -> None:
+    found = read_subject(Wish("llama-3.1-8b", "4.25bpw"), CATALOGUE)
+    assert found.quant.ceiling_bits == found.quant.file_bits == pytest.approx(4.25)
+    for wrong in ("0.1bpw", "99bpw", "xbpw", "bpw", "1.2.3bpw"):
+        with pytest.raises(KmrunError):
+            read_subject(Wish("llama-3.1-8b", wrong), CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    ("name", "quant"),
+    [
+        ("Q4_K_M", "q4_k_m"),
+        ("MLX 4-bit", "mlx-4bit"),
+        ("8-bit MLX", "mlx-8bit"),
+        ("int4 (g32)", "int4-g32"),
+        ("AWQ int4 g128", "int4-g128"),
+        ("UD-Q4_K_XL", "ud-q4_k_xl"),
+        ("Q8_K_XL", "ud-q8_k_xl"),
+        ("FP4", "nvfp4"),
+        ("BF16", "bf16"),
+        ("IQ4_XS", "iq4_xs"),
+    ],
+)
+def test_people_s_names_of_formats(name, quant) -> None:
+    assert read_subject(Wish("llama-3.1-8b", name), CATALOGUE).quant.id == quant
+
+
 def test_two_sizes_of_weights_contradict_each_other() -> None:
     with pytest.raises(UsageError):
         read_subject(Wish("7b", "q4", 0.5), CATALOGUE)
