@@ -108,6 +108,16 @@ def decode(load: Load, memory: float, roof: ComputeRoof | None) -> Decode:
     return Decode(times, load.batch * (load.draft + 1))
 
 
+def ridge_batch(load: Load, memory: float, roof: ComputeRoof) -> float | None:
+    """Return the batch from which arithmetic bounds decoding; None where each cache keeps memory the bound.
+
+    W / bandwidth = B x (FLOP / peak - cache / bandwidth): scaling-book's critical batch, with the caches.
+    """
+    alone = load._replace(batch=1)
+    gain = pass_flops(alone) / roof.flop_per_s - sequence_bytes(load) / memory
+    return load.weights.read(load.weights.per_token) / memory / gain if gain > 0 else None
+
+
 def tensor_parallel(load: Load, card: Card, memory: float, roof: ComputeRoof | None) -> Decode:
     """Return the ceiling with every layer spread over all cards, sums over the link included."""
     best, model = decode(load, memory, roof), load.model

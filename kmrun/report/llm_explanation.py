@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from kmrun.core.card import Card
 from kmrun.core.llm_answer import Answer, Question
 from kmrun.core.llm_cache import STATE_BYTES, cache_bytes, groups, kind_of, state_bytes, state_traffic
-from kmrun.core.llm_ceiling import in_practice, pass_flops, read_bytes, sequence_bytes
+from kmrun.core.llm_ceiling import in_practice, pass_flops, read_bytes, ridge_batch, sequence_bytes
 from kmrun.core.llm_fit import usable_share
 from kmrun.core.llm_link import ACTIVATION_BYTES, all_reduce_factor
 from kmrun.core.llm_model import attention_params, mlp_params, parameters, recurrent_params
@@ -195,6 +195,14 @@ def _card(question: Question, item: Answer) -> Iterator[tuple[str, str]]:
         "decode",
         f"max({memory}{compute}): {made} a pass, {_rate(item.decode.tok_per_s)} tok/s",
     )
+    if roof is not None:
+        ridge = ridge_batch(load, item.memory, roof)
+        said = (
+            "at no batch: each sequence's cache keeps memory the bound"
+            if ridge is None
+            else f"from batch {ridge:.0f} on"
+        )
+        yield "ridge", f"arithmetic bounds decoding {said} [scaling-book, Inference]"
     if item.tensor and item.layers:
         yield from _layouts(question, item)
     prompt = question.context

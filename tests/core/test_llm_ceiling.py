@@ -18,6 +18,7 @@ from kmrun.core.llm_ceiling import (
     prefill,
     prefill_rate,
     read_bytes,
+    ridge_batch,
     tensor_parallel,
 )
 from kmrun.core.llm_link import all_reduce_bytes, all_reduce_factor, all_reduce_seconds
@@ -114,6 +115,17 @@ def test_a_batch_of_a_mixture_reads_at_least_the_experts_of_one_token() -> None:
     counts = parameters(one.model)
     everything = read_bytes(many, distinct=32)
     assert everything - read_bytes(many) == pytest.approx(counts.routed * 28 / 32 * 2)
+
+
+def test_the_ridge_batch_is_that_of_the_book() -> None:
+    # An H100 in bf16: 989.4e12 x 2 bytes / (2 x 3352e9), 295.
+    asked = load("llama-3.1-8b")
+    ridge = ridge_batch(asked, 3.352e12, ComputeRoof(989.4e12, 1.0, "bf16"))
+    assert ridge == pytest.approx(295, abs=1)
+    for batch, bound in ((290, "mem"), (300, "comp")):
+        roof = ComputeRoof(989.4e12, 1.0, "bf16")
+        assert decode(asked._replace(batch=batch), 3.352e12, roof).times.bound == bound
+    assert ridge_batch(asked._replace(context=100_000), 3.352e12, ComputeRoof(989.4e12, 1.0, "bf16")) is None
 
 
 def test_drafted_tokens_multiply_the_ceiling_and_the_arithmetic() -> None:
