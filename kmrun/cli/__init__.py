@@ -16,6 +16,9 @@ from typing import Annotated
 import typer
 
 from kmrun import __version__
+from kmrun.cli import streams
+from kmrun.cli.interrupts import ignore_from_now_on, interrupt_once
+from kmrun.core.printable import printable
 from kmrun.errors import Interrupted, KmrunError, UsageError
 
 COMMANDS = {
@@ -31,7 +34,7 @@ COMMANDS = {
     "ceiling": "measure what this machine really delivers",
     "gpus": "list the card database",
     "compare": "compare cards, also at a kernel's arithmetic intensity",
-    "llm": "language models: does it fit, and the hard ceiling on tokens per second",
+    "llm": "language models: what fits on which card, and the speed that nothing beats",
     "roofline": "draw a roofline in the terminal",
     "occupancy": "occupancy of a launch, and what limits it",
 }
@@ -40,20 +43,37 @@ COMMANDS = {
 
 def main() -> None:
     """Entry point of the `kmrun` script; never returns."""
+    streams.open_missing()
+    interrupt_once()
     try:
-        arguments = with_default_command(sys.argv[1:])
-        app = build_app(arguments)
-        sys.exit(app(args=arguments, prog_name="kmrun", standalone_mode=True))
+        try:
+            arguments = with_default_command(sys.argv[1:])
+            app = build_app(arguments)
+            sys.exit(app(args=arguments, prog_name="kmrun", standalone_mode=True))
+        finally:
+            sys.stdout.flush()  # while there is still somebody to tell that it failed
     except KmrunError as error:
-        sys.stderr.write(explained(error))
-        sys.exit(error.exit_code)
+        code = _fail(error)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        sys.exit(Interrupted.exit_code)
+        streams.say("interrupted\n")
+        code = Interrupted.exit_code
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`). Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        # The reader of our output has gone (`| head`).
+        streams.discard(sys.stdout.fileno())
+        code = 1
+    except OSError as error:
+        lost = streams.lost(error)
+        if lost is None:
+            raise
+        code = _fail(lost)
+    finally:
+        ignore_from_now_on()
+    sys.exit(code)
+
+
+def _fail(error: KmrunError) -> int:
+    streams.say(explained(error))
+    return error.exit_code
 
 
 def explained(error: KmrunError) -> str:
@@ -66,7 +86,8 @@ def explained(error: KmrunError) -> str:
         codes = sorted({item.code for item in found})
         errors = "1 error" if number == 1 else f"{number} errors"
         return f"{render(found, 'text', sys.stderr.isatty())}{errors} · kmrun explain {codes[0]}\n"
-    return f"error: {error.sentence}\n" + (f"hint: {error.hint}\n" if error.hint else "")
+    lines = [*f"error: {error.sentence}".split("\n"), *(f"hint: {error.hint}".split("\n") if error.hint else ())]
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def with_default_command(arguments: list[str]) -> list[str]:
