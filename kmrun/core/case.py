@@ -47,12 +47,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A declared output. `arg` names the caller-allocated buffer it is passed as, None when it is returned."""
+    """An output. `arg` names the caller-allocated buffer it is passed as, None when it is returned.
+
+    `learned`: taken from the reference, where the suite does not declare it.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     arg: str | None = None
+    learned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from kmrun.measure.side import Died, Idle, Side, Stopped, TimedOut
 if TYPE_CHECKING:
     from kmrun.measure.supervisor import Supervisor
 
-JUDGE_TIMEOUT_S = 300.0
+FIRST_CALLS = frozenset({"load", "draw", "expect", "rival_agrees", "self_test", "compare", "call"})
+"""Operations that may compile or evaluate something for the first time: they have the first call's time-out."""
 
 
 class Over(Exception):
@@ -53,9 +54,10 @@ class Asking:
         Raises:
             Over: they failed.
         """
-        if self.inline:
-            return self._ask(self.side_of_kernel(), findings.INLINE, op, timeout_s, arguments)
-        return self._ask(self.side_of_judge(), findings.JUDGE, op, timeout_s or JUDGE_TIMEOUT_S, arguments)
+        who = findings.INLINE if self.inline else findings.JUDGE
+        first, later = self.case.first_call_timeout_s, self.case.case_timeout_s
+        limit = timeout_s or (max(first, later) if op in FIRST_CALLS else later)
+        return self._ask(self.side_of_judge(), who, op, limit, arguments)
 
     def _ask(
         self, side: Side, who: findings.Who, op: str, timeout_s: float | None, arguments: dict[str, Any]
@@ -70,12 +72,16 @@ class Asking:
                 side.bury()  # the context is poisoned
             self.over(stopped.finding)
         except Died as died:
+            if self.run.lost_host:
+                self.over(findings.lost_host(who, died.tail))
             self.over(findings.died(who, died.status, died.tail))
         except TimedOut as late:
-            limit = self.case.first_call_timeout_s if op in ("load", "call") else self.case.case_timeout_s
-            self.over(
-                findings.timed_out(who, op, late.seconds if who is findings.JUDGE else limit, late.tail)
-            )
+            # The kernel's calls share what is left of the case's time: name the limit that the suite set.
+            limit = late.seconds
+            if who is findings.KERNEL:
+                first = op in ("load", "call") and self.deadline == float("inf")
+                limit = self.case.first_call_timeout_s if first else self.case.case_timeout_s
+            self.over(findings.timed_out(who, op, limit, late.tail))
 
     def over(self, finding: Finding) -> NoReturn:
         """Note what decided the case, and end it.

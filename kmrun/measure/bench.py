@@ -23,7 +23,8 @@ from kmrun.measure.copies import (
 from kmrun.measure.faults import SideFault
 from kmrun.measure.timer import Budget, Flusher, Rotation, Sampler, Stopwatch, Window
 
-MOST_KEPT = 6
+MOST_KEPT, FEWEST_KEPT, KEPT_BYTES = 64, 6, 32 * 2**20
+"""How many timed calls' outputs are kept to be compared: as many as fit the bytes, within the bounds."""
 KEPT_SHARE = 0.05
 WARM_MOST_NS = 1e9
 
@@ -102,7 +103,7 @@ class Bench:
         sampler = self.timed[key].sampler
         with user_code(loaded):
             self.stopwatch.learn(sampler.rotation.thunks[0])
-            first = min(sampler.one()[0] for _ in range(3))
+            first = min(sampler.one()[0] for _ in range(1 if self.flushes else 3))
             batch = 1 if self.flushes else sampler.choose_batch(first)
             if self.case.mutates:  # a copy is good for one call until it is restored
                 batch = sampler.batch = min(batch, len(self.copies))
@@ -117,6 +118,8 @@ class Bench:
     def warm_up(self, key: str, most_ns: float, at_least: int) -> float:
         """Call until the level is stable; return it in ns per call."""
         timed = self.timed[key]
+        if self.flushes:  # a flush costs far more than a call and warms nothing
+            at_least = min(at_least, 3)
         with user_code(timed.loaded):
             return timed.sampler.warm_up(most_ns / 10, most_ns, at_least)[1]
 
@@ -125,18 +128,23 @@ class Bench:
         timed = self.timed[key]
         self.kept.clear()
         chance = random.Random(secrets.randbits(64))
+        most = FEWEST_KEPT
 
         def wants(index: int) -> bool:
-            return index == 0 or (len(self.kept) < MOST_KEPT - 1 and chance.random() < KEPT_SHARE)
+            return index == 0 or (len(self.kept) < most and chance.random() < KEPT_SHARE)
 
         def keep(_: int, places: Sequence[int], results: Sequence[Any]) -> None:
+            nonlocal most
             choice = chance.randrange(len(places))
-            bound, place = timed.bounds[places[choice]], places[choice]
-            collected = bound.collect(results[choice])
-            if self.case.mutates or any(output.arg for output in self.case.outputs or ()):
-                # The buffers belong to the copy and will be written again.
-                collected = copy_tree(collected)
-            self.kept.append(Kept(self.holds[place], collected))
+            collected = timed.bounds[places[choice]].collect(results[choice])
+            newest = timed.bounds[places[-1]].collect(results[-1])
+            if _share_memory(
+                collected, newest
+            ):  # a buffer of the kernel's own: only the last call is still there
+                choice, collected = -1, newest
+            # Copied: buffers of the copy, or of the kernel, will be written again.
+            self.kept.append(Kept(self.holds[places[choice]], copy_tree(collected)))
+            most = min(MOST_KEPT, max(FEWEST_KEPT, KEPT_BYTES // max(bytes_in(collected), 1)))
 
         graphs = _compiled_graphs()
         with user_code(timed.loaded):
@@ -205,6 +213,14 @@ class Bench:
         for place in places:
             for name in self.case.mutates:
                 refill_tree(self.copies[place][name], self.contents[self.holds[place]][name])
+
+
+def _share_memory(one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
+    return any(
+        one[name].untyped_storage().data_ptr() == other[name].untyped_storage().data_ptr()
+        for name in one
+        if one[name].numel()
+    )
 
 
 def _compiled_graphs() -> int:

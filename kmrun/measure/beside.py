@@ -14,7 +14,7 @@ from kmrun.measure.side import Idle
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
 
-BLOCKS, BLOCKS_MOST, BLOCKS_LEAST = 14, 40, 12
+BLOCKS, BLOCKS_MOST, BLOCKS_LEAST, BLOCKS_FLUSHED = 14, 40, 12, 7
 """Fourteen blocks on one side of a bound are one chance in 16384; more are taken while they straddle one."""
 
 Role = Literal["reference", "versus"]
@@ -61,7 +61,11 @@ def ready(trial: "Trial", key: str) -> float:
 def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float) -> Rival:
     """Time the kernel and a rival in ABBA or BAAB blocks, the order drawn at random."""
     kernel_ns = median(trial.known["samples_ns"])
-    plans = {KERNEL: _turn(kernel_ns, trial.run.on_cpu), key: _turn(rival_ns, trial.run.on_cpu)}
+    flushed = trial.run.on_cpu and trial.known["extra"]["cold_by"] == "flush"
+    plans = {
+        who: _turn(took, trial.run.on_cpu, flushed) for who, took in ((KERNEL, kernel_ns), (key, rival_ns))
+    }
+    least = BLOCKS_FLUSHED if flushed else BLOCKS_LEAST
     limit_s = trial.case.timing.max_time_ms * (0.25 if trial.run.options.quick else 1.0) / 1e3
     begin, hard = time.monotonic(), trial.case.case_timeout_s / 3
     bounds = [
@@ -84,9 +88,7 @@ def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float)
         rival_samples += seen[key]
         spent = time.monotonic() - begin
         decided = not _straddles(pairs, bounds)
-        if spent > hard or (
-            decided and (len(pairs) >= BLOCKS or (spent > limit_s and len(pairs) >= BLOCKS_LEAST))
-        ):
+        if spent > hard or (decided and (len(pairs) >= BLOCKS or (spent > limit_s and len(pairs) >= least))):
             break
     return Rival(name, role, tuple(pairs), median(rival_samples))
 
@@ -98,12 +100,14 @@ def _take_turn(trial: "Trial", who: str, calls: int, discard: int) -> list[float
     return samples
 
 
-def _turn(call_ns: float, on_cpu: bool) -> tuple[int, int]:
+def _turn(call_ns: float, on_cpu: bool, flushed: bool) -> tuple[int, int]:
     """Return (calls, discarded calls) of a turn.
 
     On a CPU about 2 ms, one to eight calls, and long calls need no run-up; on a GPU 20 ms of device time after
-    two calls that bring the clocks back up.
+    two calls that bring the clocks back up. One call where a CPU's flush before it costs more than the call.
     """
+    if flushed:
+        return 1, 0
     if on_cpu:
         return max(1, min(8, round(2e6 / max(call_ns, 1.0)))), 1 if call_ns < 20e6 else 0
     return max(1, min(200, round(20e6 / max(call_ns, 1.0)))), 2

@@ -14,7 +14,7 @@ from kmrun.core.case import Case, Implementation
 from kmrun.core.measurement import FaultKind
 from kmrun.measure import inputs, outputs
 from kmrun.measure.faults import SideFault, one_line, traceback_tail
-from kmrun.measure.target import resolve
+from kmrun.measure.target import TargetError, resolve
 
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "alloc_cpu")
 _DEVICE_ERRORS = ("CUDA error", "HIP error", "CUDNN_STATUS", "an illegal memory access")
@@ -45,7 +45,10 @@ def load(case: Case, implementation: Implementation, fault: FaultKind, who: str)
     Raises:
         TargetError: it cannot be had.
     """
-    function = resolve(implementation.target, case.folder)
+    try:
+        function = resolve(implementation.target, case.folder)
+    except TargetError as error:
+        raise error.blamed_on(fault) from error
     if implementation.compile is not None:
         torch._dynamo.reset()
         function = torch.compile(function, **_compile_options(implementation.compile))
@@ -116,7 +119,7 @@ def user_code(loaded: Loaded) -> Iterator[None]:
 
 
 def _fault(error: BaseException, who: str, fault: FaultKind) -> SideFault:
-    text, detail = str(error), traceback_tail(error)
+    text, detail = one_line(error), traceback_tail(error)
     if isinstance(error, SystemExit):
         return SideFault("exited", f"{who} called exit({error.code!r})", fault, detail)
     if isinstance(error, ModuleNotFoundError):

@@ -13,7 +13,7 @@ from kmrun.measure.faults import SideFault, one_line, traceback_tail
 from kmrun.measure.metrics import Verdict
 from kmrun.measure.references import compute_reference, own_reference, references
 from kmrun.measure.slabs import Pair
-from kmrun.measure.target import resolve
+from kmrun.measure.target import TargetError, resolve
 
 __all__ = [
     "CheckError",
@@ -57,7 +57,8 @@ def compare(
     Args:
         case: says which metric judges which output.
         got: outputs of the kernel by name (in backward mode `grad_<arg>`).
-        want_high: outputs of the reference in its `compute` precision.
+        want_high: outputs of the reference in its `compute` precision; empty without a reference, and then only
+            `metric: property` is judged.
         ref_same_dtype: outputs of the reference in the case's own dtype; they measure what error is usual.
         seed: of the inputs, for the record.
         inputs: the arguments by name; only `metric: property` looks at them.
@@ -71,7 +72,9 @@ def compare(
     found = []
     for name, output in got.items():
         same = None if ref_same_dtype is None else ref_same_dtype.get(name)
-        found.append(_compare_one(case, name, output, want_high[name], same, seed, got, inputs))
+        want = want_high.get(name)
+        if want is not None or check_for(case, name, output.dtype).metric == "property":
+            found.append(_compare_one(case, name, output, want, same, seed, got, inputs))
     return tuple(found)
 
 
@@ -79,7 +82,7 @@ def _compare_one(
     case: Case,
     name: str,
     got: torch.Tensor,
-    want: torch.Tensor,
+    want: torch.Tensor | None,
     same: torch.Tensor | None,
     seed: int,
     outputs: Mapping[str, torch.Tensor],
@@ -91,6 +94,8 @@ def _compare_one(
     if check.metric == "property":
         ok = _holds(case, check, outputs, inputs)
         return OutputCheck(name, "property", ok, None, None, seed=seed)
+    if want is None:
+        raise ValueError(f"{name} has nothing to be compared with")
     if tuple(got.shape) != tuple(want.shape):
         raise CheckError("shape_mismatch", f"{name} is {list(got.shape)}, the reference {list(want.shape)}")
     if got.numel() == 0:
@@ -140,7 +145,10 @@ def _holds(
     case: Case, check: Check, outputs: Mapping[str, torch.Tensor], inputs: Mapping[str, Any] | None
 ) -> bool:
     target = check.options["target"]
-    function = resolve(target, case.folder)
+    try:
+        function = resolve(target, case.folder)
+    except TargetError as error:
+        raise error.blamed_on("suite") from error
     try:
         return bool(function(dict(inputs or {}), dict(outputs)))
     except Exception as error:

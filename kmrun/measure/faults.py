@@ -40,6 +40,12 @@ class SideFault(Exception):
         self.outcome: Outcome = outcome or self.default_outcome
         self.detail = detail
 
+    def blamed_on(self, fault: FaultKind) -> "SideFault":
+        """Return the same fault with a kernel's blame passed to another: a reference's module is the suite's."""
+        if self.fault != "kernel":
+            return self
+        return SideFault(self.code, self.sentence, fault, self.detail, "error")
+
     def finding(self) -> Finding:
         """Return this as the plain record that crosses to the supervisor."""
         return Finding(self.code, self.sentence, self.fault, self.outcome, self.detail)
@@ -54,11 +60,21 @@ def traceback_tail(error: BaseException, lines: int = TAIL_LINES) -> str:
     while frame is not None and frame.tb_frame.f_code.co_filename.startswith(_OWN_CODE):
         frame = frame.tb_next
     text = "".join(traceback.format_exception(type(error), error, frame, chain=False))
+    text = text.encode(errors="backslashreplace").decode()
     return "\n".join(text.rstrip().splitlines()[-lines:])
+
+
+def _message(error: BaseException) -> str:
+    """Return `str(error)` as text that any stream can carry; user exceptions may raise when they are printed."""
+    try:
+        text = str(error)
+    except Exception as unprintable:
+        return f"(printing it raised {type(unprintable).__name__})"
+    return text.encode(errors="backslashreplace").decode()
 
 
 def one_line(error: BaseException) -> str:
     """Return `ValueError: first line of the message`, at most 200 characters."""
-    message = str(error).strip().splitlines()
+    message = _message(error).strip().splitlines()
     text = f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
     return text if len(text) <= 200 else text[:197] + "..."

@@ -23,7 +23,7 @@ def died(who: Who, status: int, tail: str) -> Finding:
     except ValueError:
         signal_name = f"signal {number}"
     if number == signal.SIGKILL:
-        sentence = f"{name} was killed ({signal_name}), most likely for taking all memory"
+        sentence = f"{name} was killed ({signal_name}): by itself, or by the system for lack of memory"
         return Finding("killed", sentence, fault, "error", tail)
     return Finding("signal", f"{name} crashed with {signal_name}", fault, "error", tail)
 
@@ -61,3 +61,10 @@ def cannot_cross(why: str) -> Finding:
     """Return the finding for arguments that only one process can have, where two were asked for."""
     sentence = f"{why}, so this case needs --isolation inline"
     return Finding("cannot_cross", sentence, "undecided", "inconclusive")
+
+
+def lost_host(who: Who, tail: str) -> Finding:
+    """Return the finding for a side that took the process down which starts and buries the sides."""
+    name, fault = who
+    sentence = f"{name} killed the process that hosts the sides"
+    return Finding("killed_host", sentence, fault, "error", tail)

@@ -128,6 +128,7 @@ def collect(
     for output in case.outputs:
         if output.arg is not None:
             in_place[output.name] = {**named, **(buffers or {})}[output.arg]
+            _check_form(output, in_place[output.name])
         elif output.name in mutated:
             in_place[output.name] = mutated[output.name]
     returns = [output for output in case.outputs if output.name not in in_place]
@@ -189,12 +190,13 @@ def _count(count: int) -> str:
 
 
 def _check_form(output: Output, tensor: torch.Tensor) -> None:
+    expected = "the reference's is" if output.learned else "declared"
     if tuple(tensor.shape) != tuple(output.shape):
-        sentence = f"{output.name} has shape {list(tensor.shape)}, declared {list(output.shape)}"
+        sentence = f"{output.name} has shape {list(tensor.shape)}, {expected} {list(output.shape)}"
         raise OutputError("output_shape", sentence)
     want = torch_dtype(output.dtype, tensor.device)
     if tensor.dtype != want:
-        sentence = f"{output.name} is {short_name(tensor.dtype)}, declared {short_name(want)}"
+        sentence = f"{output.name} is {short_name(tensor.dtype)}, {expected} {short_name(want)}"
         raise OutputError("output_dtype", sentence)
 
 
@@ -231,7 +233,8 @@ def _refuse_aliases(found: Mapping[str, torch.Tensor], named: Mapping[str, Any])
 def learn(outputs: Mapping[str, torch.Tensor]) -> tuple[Output, ...]:
     """Return the declaration that these outputs (of the reference, in the case's own dtype) amount to."""
     return tuple(
-        Output(name, tuple(tensor.shape), short_name(tensor.dtype)) for name, tensor in outputs.items()
+        Output(name, tuple(tensor.shape), short_name(tensor.dtype), learned=True)
+        for name, tensor in outputs.items()
     )
 
 

@@ -27,7 +27,7 @@ def course(trial: "Trial") -> None:
     trial.load_kernel()
     drawn, expected, after = _judge_first(trial)
     outputs = _kernel_alone(trial, drawn, after)
-    if trial.has_reference:
+    if trial.has_checks:
         _judge_last(trial, expected, outputs)
 
 
@@ -90,8 +90,10 @@ def _kernel_alone(trial: "Trial", drawn: list[Any], at: int) -> list[tuple[int, 
 
 def _judge_last(trial: "Trial", expected: list[Any], outputs: list[tuple[int, Any]]) -> None:
     trial.begin_judge()
-    for slot in SLOTS:
-        trial.judge("recall", slot=slot, tree=expected[slot])
+    for slot in SLOTS if trial.judges_properties else ():
+        trial.judge("draw", slot=slot, seed=trial.seed_of(slot), share=False)
+    for slot, tree in enumerate(expected):
+        trial.judge("recall", slot=slot, tree=tree)
     for slot, tree in outputs:
         trial.judge_outputs(slot, tree)
     trial.judge("end")

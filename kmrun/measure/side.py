@@ -77,6 +77,8 @@ class Launcher:
         self._control: socket.socket | None = None
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._living: set[int] = set()
+        self.lost = False
+        """Whether the zygote was killed: every side died with it."""
 
     def start(self, arena: int, vault: int) -> "Side":
         """Start a side that maps these two memory files.
@@ -105,12 +107,16 @@ class Launcher:
     def reap(self, pid: int, grace_s: float) -> int:
         """Wait for a side that is ending, kill it after the grace, return its exit code (negative: signal)."""
         self._living.discard(pid)
-        if self._control is not None:
-            self._control.send(json.dumps({"reap": pid, "grace_s": grace_s}).encode())
-            status = int(self._answer(self._control)["status"])
-            # What user code detached from its side was re-parented to the zygote.
-            self._control.send(json.dumps({"sweep": sorted(self._living)}).encode())
-            self._answer(self._control)
+        if pid not in self._children:
+            if self._control is None:  # the zygote is gone, and its sides with it
+                return -signal.SIGKILL
+            try:
+                status = int(self._request(self._control, {"reap": pid, "grace_s": grace_s})["status"])
+                # What user code detached from its side was re-parented to the zygote.
+                self._request(self._control, {"sweep": sorted(self._living)})
+            except ChannelClosed:
+                self._lose_zygote()
+                return -signal.SIGKILL
             return status
         child = self._children.pop(pid)
         try:
@@ -149,9 +155,24 @@ class Launcher:
             self._answer(ours)
         return self._control
 
+    def _lose_zygote(self) -> None:
+        self.close()
+        self._living.clear()
+        self.lost = True
+
+    def _request(self, control: socket.socket, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            control.send(json.dumps(request).encode())
+        except OSError as error:
+            raise ChannelClosed(str(error)) from error
+        return self._answer(control)
+
     @staticmethod
     def _answer(control: socket.socket) -> dict[str, Any]:
-        body = control.recv(1 << 16)
+        try:
+            body = control.recv(1 << 16)
+        except OSError as error:
+            raise ChannelClosed(str(error)) from error
         if not body:
             raise ChannelClosed("the zygote ended")
         reply: dict[str, Any] = json.loads(body)

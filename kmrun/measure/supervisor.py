@@ -223,11 +223,25 @@ class Supervisor:
 
     # ---- cases -------------------------------------------------------------------------------------------
 
+    @property
+    def lost_host(self) -> bool:
+        """Whether user code killed the process that hosts the sides."""
+        return self._launcher is not None and self._launcher.lost
+
+    def _replace_host(self) -> None:
+        """Bury what died with the zygote; the next side starts a fresh one."""
+        if self._launcher is not None and self._launcher.lost:
+            for side in (self._kernel, self._judge):
+                if side is not None:
+                    side.bury()
+            self._launcher.lost = False
+
     def measure(self, case: Case, progress: Callable[[str], None] = lambda _: None) -> Measurement:
         """Check and time one case. Whatever user code does ends in a measurement with findings."""
         from kmrun.measure.trial import Trial
 
         begin = time.perf_counter_ns()
+        self._replace_host()
         skipped = self._why_skipped(case)
         if skipped is not None:
             return Measurement(case.id, findings=(skipped,))

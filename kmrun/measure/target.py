@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -110,7 +111,7 @@ def _load_file(spec: str, place: str, folder: str) -> ModuleType:
 
 def _package_for(directory: Path) -> str:
     """Register (once) a package whose modules are the files of `directory`, named after its path."""
-    digest = hashlib.blake2b(str(directory).encode(), digest_size=4).hexdigest()
+    digest = hashlib.blake2b(os.fsencode(directory), digest_size=4).hexdigest()
     name = f"kmrun_suite_{digest}"
     if name not in sys.modules:
         package = ModuleType(name, f"Files of {directory}, loaded by kmrun.")

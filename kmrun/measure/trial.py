@@ -53,8 +53,8 @@ class Trial(Asking):
             pass
         finally:
             self.leave_inline()
-        wrong = any(finding.outcome == "fail" for finding in self.findings)
-        if wrong:  # a wrong kernel is never given a speed
+        if any(finding.outcome in ("fail", "error") for finding in self.findings):
+            # A wrong or broken kernel is never given a speed.
             for key in ("samples_ns", "hot_samples_ns", "rivals", "first_call_ns"):
                 self._known.pop(key, None)
         if not self.run.on_cpu:
@@ -110,6 +110,16 @@ class Trial(Asking):
     def has_reference(self) -> bool:
         """Whether there is anything to compare with."""
         return self.case.reference is not None
+
+    @property
+    def has_checks(self) -> bool:
+        """Whether anything can be said about the outputs: a reference, or a property that they must have."""
+        return self.has_reference or self.judges_properties
+
+    @property
+    def judges_properties(self) -> bool:
+        """Whether a function of the suite looks at inputs and outputs together."""
+        return any(check.metric == "property" for check in self.case.checks.values())
 
     @property
     def wants_cold(self) -> bool:
@@ -249,9 +259,8 @@ class Trial(Asking):
         return called
 
     def _compare(self, slot: int, tree: dict[str, Any] | None) -> None:
-        if self.case.reference is None:
-            return
-        self.judge_outputs(slot, tree)
+        if self.has_checks:
+            self.judge_outputs(slot, tree)
 
     def judge_outputs(self, slot: int, tree: dict[str, Any] | None) -> None:
         """Compare outputs with what is expected of a slot.

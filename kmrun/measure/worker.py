@@ -9,10 +9,11 @@ import sys
 import traceback
 from typing import Any
 
+from kmrun.core.measurement import Finding
 from kmrun.core.plain import to_plain
 from kmrun.measure import lifeline
 from kmrun.measure.exchange import Arena, HostStorage
-from kmrun.measure.faults import SideFault
+from kmrun.measure.faults import SideFault, one_line, traceback_tail
 from kmrun.measure.operations import Operations
 from kmrun.measure.protocol import Channel, ChannelClosed
 
@@ -35,12 +36,14 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
     side = Operations(
         Arena(HostStorage(arena)), Arena(HostStorage(vault)), lambda text: end.send({"progress": text})
     )
-    while True:
+    # A child that user code forks must never answer in its parent's place.
+    os.register_at_fork(after_in_child=end.close)
+    own = os.getpid()
+    while os.getpid() == own:
         try:
-            request = end.receive()
+            end.send(_answer(side, end.receive()))
         except ChannelClosed:
             return
-        end.send(_answer(side, request))
 
 
 def _answer(side: Operations, request: dict[str, Any]) -> dict[str, Any]:
@@ -49,9 +52,16 @@ def _answer(side: Operations, request: dict[str, Any]) -> dict[str, Any]:
         reply = {"ok": operation(**request)}
     except SideFault as fault:
         reply = {"finding": to_plain(fault.finding())}
-    except Exception:
-        # Not swallowed: kmrun's own fault, raised again in the supervisor with this traceback.
-        reply = {"bug": traceback.format_exc()}
+    except Exception as error:
+        if side.raised_by_user(error):
+            # Out of a signal handler or a finaliser, in the middle of kmrun's own code.
+            sentence = f"the kernel or its reference raised {one_line(error)} outside of a call"
+            reply = {
+                "finding": to_plain(Finding("raised", sentence, "kernel", "error", traceback_tail(error)))
+            }
+        else:
+            # Not swallowed: kmrun's own fault, raised again in the supervisor with this traceback.
+            reply = {"bug": traceback.format_exc()}
     sys.stdout.flush()
     sys.stderr.flush()
     return reply

@@ -68,8 +68,11 @@ def _become_side(zygote: int, descriptors: list[int], worker: object) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     channel, arena, vault, output = descriptors
-    serve(channel, arena, vault, output)
-    os._exit(0)
+    try:
+        serve(channel, arena, vault, output)
+    finally:
+        # Also where user code forked and its child came back here: never fall into the zygote's own loop.
+        os._exit(0)
 
 
 def _reap(pid: int, grace_s: float) -> int:

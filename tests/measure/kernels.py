@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import sys
 import time
 
@@ -186,3 +187,72 @@ def forges_clock(x):
     real = time.perf_counter_ns
     timer._clock = lambda: real() // 10
     return busy_wait(x)
+
+
+def forks_and_returns(x, y):
+    os.fork()
+    return x + y
+
+
+def forks_and_exits(x, y):
+    if os.fork() == 0:
+        sys.exit(0)
+    return x + y
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def raises_unprintable(x, y):
+    raise Unprintable
+
+
+def raises_surrogates(x, y):
+    raise ValueError("\udcff\x00\x1b[31mred")
+
+
+def raises_late(x, y):
+    def ring(*_):
+        raise ValueError("alarm")
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    return x + y
+
+
+def kills_its_host(x, y):
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(5)
+    return x + y
+
+
+def kills_its_group(x, y):
+    os.killpg(0, signal.SIGKILL)
+
+
+def resizes_out(x, y, out):
+    out.resize_(3)
+
+
+def static_buffer(x, y):
+    key = tuple(x.shape)
+    if key not in _STATIC:
+        _STATIC[key] = torch.empty_like(x)
+    return torch.add(x, y, out=_STATIC[key])
+
+
+_STATIC = {}
+
+
+def smaller(x, y):
+    return (x + y)[:3]
+
+
+def is_sum(inputs, outputs):
+    return torch.allclose(outputs["o"], inputs["x"] + inputs["y"])
+
+
+def property_raises(inputs, outputs):
+    raise RuntimeError("the property is broken")

@@ -113,7 +113,10 @@ def test_another_device_is_a_wrong_result():
 def test_undeclared_outputs_are_named_and_learned():
     assert list(outputs.declared(make_case(), [torch.zeros(2)])) == ["o"]
     found = outputs.declared(make_case(), [torch.zeros(2), torch.zeros(3, dtype=torch.int64)])
-    assert outputs.learn(found) == (Output("o0", (2,), "fp32"), Output("o1", (3,), "int64"))
+    assert outputs.learn(found) == (
+        Output("o0", (2,), "fp32", learned=True),
+        Output("o1", (3,), "int64", learned=True),
+    )
 
 
 def test_an_output_that_is_an_input_is_refused_unless_it_is_said_to_be():

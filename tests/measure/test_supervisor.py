@@ -164,6 +164,11 @@ def test_forward_backward_runs_both(supervisor):
         ("exits", "exited", "kernel", "error"),
         ("calls_sys_exit", "exited", "kernel", "error"),
         ("takes_all_memory", "out_of_memory", "kernel", "error"),
+        ("raises_unprintable", "raised", "kernel", "error"),
+        ("raises_surrogates", "raised", "kernel", "error"),
+        ("raises_late", "raised", "kernel", "error"),
+        ("kills_its_host", "killed_host", "kernel", "error"),
+        ("kills_its_group", "killed", "kernel", "error"),
         ("sets_threads", "flags_changed", "kernel", "error"),
         ("no_such_function", "target_missing", "suite", "error"),
     ],
@@ -174,6 +179,61 @@ def test_each_fault_is_that_case_s_verdict_and_the_next_case_goes_on(
     finding = only_finding(supervisor, case(function))
     assert (finding.code, finding.fault, finding.outcome) == (code, fault, outcome)
     assert supervisor.measure(case("add")).correct is True
+
+
+@pytest.mark.parametrize("function", ["forks_and_returns", "forks_and_exits"])
+def test_a_forked_child_never_answers_for_its_parent(supervisor, function):
+    assert supervisor.measure(case(function)).correct is True
+    for _ in range(2):
+        assert supervisor.measure(case("add")).correct is True
+    finding = only_finding(supervisor, case("wrong"))
+    assert finding.code == "wrong_result"
+
+
+def test_a_hanging_reference_has_the_time_out_of_the_suite(supervisor):
+    hanging = Reference(Implementation("r", "kernels.py:reference_hangs"))
+    slow = case("add", reference=hanging, first_call_timeout_s=2, case_timeout_s=3)
+    finding = only_finding(supervisor, slow)
+    assert (finding.code, finding.fault) == ("timeout", "suite")
+    assert supervisor.measure(case("add")).correct is True
+
+
+def test_a_module_of_the_reference_that_raises_is_the_suite_s_fault(supervisor, tmp_path):
+    (tmp_path / "broken.py").write_text("raise RuntimeError('on import')\n")
+    broken = Reference(Implementation("r", f"{tmp_path / 'broken.py'}:f"))
+    finding = only_finding(supervisor, case("add", reference=broken))
+    assert (finding.code, finding.fault) == ("import_raised", "suite")
+
+
+def test_a_property_is_judged_also_without_a_reference(supervisor):
+    def having(function, target):
+        check = Check("property", options={"target": f"kernels.py:{target}"})
+        return case(function, reference=None, checks={"*": check})
+
+    good = supervisor.measure(having("add", "is_sum"))
+    assert good.correct is True
+    assert good.samples_ns
+    assert only_finding(supervisor, having("wrong", "is_sum")).code == "wrong_result"
+    raised = only_finding(supervisor, having("add", "property_raises"))
+    assert (raised.code, raised.fault) == ("property_raised", "suite")
+    missing = only_finding(supervisor, having("add", "no_such_property"))
+    assert (missing.code, missing.fault) == ("target_missing", "suite")
+
+
+def test_a_resized_buffer_is_the_kernel_s_fault(supervisor):
+    outputs = (Output("o", SHAPE, "fp32", arg="out"),)
+    finding = only_finding(supervisor, case("resizes_out", outputs=outputs))
+    assert (finding.code, finding.fault) == ("output_shape", "kernel")
+
+
+def test_shapes_that_the_reference_gave_are_called_so(supervisor):
+    small_reference = Reference(Implementation("r", "kernels.py:smaller"))
+    sentence = only_finding(supervisor, case("add", reference=small_reference)).sentence
+    assert sentence == f"o has shape {list(SHAPE)}, the reference's is {[3, SHAPE[1]]}"
+
+
+def test_a_buffer_of_the_kernel_s_own_is_allowed(supervisor):
+    assert supervisor.measure(case("static_buffer")).correct is True
 
 
 def test_a_hanging_kernel_is_killed_and_its_last_words_are_shown(supervisor):
