@@ -1,6 +1,7 @@
 """Which files the words of a command line mean: a file is taken at its word, a folder is searched."""
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -34,7 +35,12 @@ def search(words: Sequence[str]) -> tuple[list[tuple[Path, str]], list[Diagnosti
     wrong: list[Diagnostic] = []
     for word in words:
         path = Path(word)
-        if path.is_dir():
+        if not word:
+            # Path("") is the working folder, which nobody meant by a variable that is not set.
+            wrong.append(Diagnostic(word, _START, "K001", "an empty name is no file", "this folder is '.'"))
+        elif (odd := _oddness(path)) is not None:
+            wrong.append(Diagnostic(word, _START, "K001", odd))
+        elif path.is_dir():
             inside = list(_inside(path))
             if not inside:
                 hint = "a suite is a .yaml file with the key 'kmrun'; `kmrun init file.py:fn` writes one"
@@ -43,9 +49,23 @@ def search(words: Sequence[str]) -> tuple[list[tuple[Path, str]], list[Diagnosti
                 found.setdefault(suite.resolve(), (suite, str(suite)))
         elif path.exists():
             found.setdefault(path.resolve(), (path, word))
+        elif path.is_symlink():
+            sentence = f"a symbolic link to '{path.readlink()}', which is not there"
+            wrong.append(Diagnostic(word, _START, "K001", sentence))
         else:
             wrong.append(Diagnostic(word, _START, "K001", "no such file or folder", _near(path)))
     return list(found.values()), wrong
+
+
+def _oddness(path: Path) -> str | None:
+    """Return why a path cannot even be asked for; None where it can, whether or not it is there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    return None
 
 
 def _inside(folder: Path) -> Iterator[Path]:
@@ -58,8 +78,13 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def _is_suite(path: Path) -> bool:
-    """Say whether a line at the top level starts with the key; a broken file still counts, to be reported."""
+    """Say whether a line at the top level starts with the key; a broken file still counts, to be reported.
+
+    What is no regular file holds no suite, and is not opened: a FIFO would wait for its writer for ever.
+    """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return False
         with path.open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
     except OSError:

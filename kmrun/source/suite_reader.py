@@ -70,7 +70,9 @@ def examine(path: FilePath, name: str | None = None) -> Examined:
     loaded = yaml_loader.load_file(path, name)
     document = loaded.document
     if problem := _wrong_kind(document.value):
-        found = list(loaded.diagnostics) or to_diagnostics([problem], document)
+        found = list(loaded.diagnostics)
+        if not found or (len(found) > 1 and not _resembles_a_suite(document.value)):
+            found = to_diagnostics([problem], document)
         return Examined(document, path, None, (), tuple(found))
     document, problems, foreign, lost = extends.resolve(document, path)
     suite, indices, more = _validated(document, lost)
@@ -125,6 +127,11 @@ def _wrong_kind(value: Any) -> Problem | None:
         newer = "it needs a newer kmrun" if version > FORMAT else f"write kmrun: {FORMAT}"
         return Problem(VERSION, ("kmrun",), f"this kmrun reads suite format {FORMAT}, not {version}", newer)
     return None
+
+
+def _resembles_a_suite(value: Any) -> bool:
+    """Say whether a document that is no suite was meant as one: only then its other mistakes matter."""
+    return isinstance(value, dict) and not Suite.model_fields.keys().isdisjoint(value)
 
 
 def _validated(document: Document, lost: set[int]) -> tuple[Suite | None, tuple[int, ...], list[Problem]]:

@@ -1,18 +1,22 @@
 """Where the YAML parser gives up: the likely slip, at the place of the slip and not where it was noticed."""
 
 import re
+from typing import Any
 
 import yaml
 
 from kmrun.source.diagnostics import Diagnostic
 from kmrun.source.document import Source, Span
 
+_Scanner: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _KEY = re.compile(r"^(\s*(?:- +)*)([^\s#'\"\[\]{},&*!|>%@`-][^#]*?)\s*:(\s|$)")
 
 
 def explain(error: yaml.MarkedYAMLError, source: Source) -> Diagnostic:
     """Return one diagnostic for a scanner or parser error."""
     problem = error.problem or "not YAML"
+    if tab := _tab_before(error.problem_mark, source):
+        return tab
     at = _mark(error.problem_mark, source) or _mark(error.context_mark, source) or (1, 1)
     opened = _mark(error.context_mark, source) or at
     context = error.context or ""
@@ -30,6 +34,8 @@ def explain(error: yaml.MarkedYAMLError, source: Source) -> Diagnostic:
         )
         place = opened if "end of stream" in problem else at
         return _diagnostic(source, place, 1, message, "close it on the same line" if place == opened else "")
+    if "expected node content" in problem:
+        return _no_item(source, _innermost_open(source, error.problem_mark) or opened, at)
     if "flow" in context and ("did not find expected" in problem):
         return _unclosed(source, opened, at)
     if "scanning an alias" in context or "scanning an anchor" in context:
@@ -79,6 +85,20 @@ def _tab_indent(source: Source, numbers: tuple[int, ...]) -> Diagnostic | None:
     return None
 
 
+def _tab_before(mark: yaml.Mark | None, source: Source) -> Diagnostic | None:
+    """Return the tab at which the parser stopped, or that only white space parts from there."""
+    if mark is None:
+        return None
+    line = source.line(mark.line + 1)
+    before = line[: mark.column + 1]
+    if "\t" not in before or before.strip():
+        return None
+    at = (mark.line + 1, before.index("\t") + 1)
+    if line.strip():
+        return _diagnostic(source, at, 1, "a tab in the indentation", "indent with spaces", "K106")
+    return _diagnostic(source, at, 1, "a tab in a line without text", "leave the line empty", "K106")
+
+
 def _bad_start(source: Source, at: tuple[int, int], line: str) -> Diagnostic:
     char = line[at[1] - 1 : at[1]]
     if char == "\t":
@@ -94,10 +114,34 @@ def _quote_it(source: Source, at: tuple[int, int], line: str, message: str) -> D
     )
 
 
+def _innermost_open(source: Source, end: yaml.Mark | None) -> tuple[int, int] | None:
+    """Return where the innermost bracket was opened that is not closed before the mark."""
+    opened: list[tuple[int, int]] = []
+    try:
+        for token in yaml.scan(source.text, Loader=_Scanner):
+            mark = token.start_mark
+            if end is not None and (mark.line, mark.column) >= (end.line, end.column):
+                break
+            if isinstance(token, yaml.FlowMappingStartToken | yaml.FlowSequenceStartToken):
+                opened.append((mark.line + 1, mark.column + 1))
+            elif isinstance(token, yaml.FlowMappingEndToken | yaml.FlowSequenceEndToken) and opened:
+                opened.pop()
+    except yaml.MarkedYAMLError:
+        pass  # further on there is another slip; what was opened up to here is known
+    return opened[-1] if opened else None
+
+
+def _no_item(source: Source, opened: tuple[int, int], at: tuple[int, int]) -> Diagnostic:
+    found = source.line(at[0])[at[1] - 1 : at[1]]
+    if found == ",":
+        return _diagnostic(source, at, 1, "a value is missing before this ','", "take one ',' out")
+    return _unclosed(source, opened, at)
+
+
 def _unclosed(source: Source, opened: tuple[int, int], at: tuple[int, int]) -> Diagnostic:
     bracket = source.line(opened[0])[opened[1] - 1 : opened[1]]
     found = source.line(at[0])[at[1] - 1 : at[1]]
-    if at[0] == opened[0] and found in "[{":
+    if at[0] == opened[0] and found and found in "[{":
         inside = "a formula or a text with brackets must be quoted here"
         return _diagnostic(source, at, 1, f"'{found}' inside a plain value between brackets", inside)
     closing = {"[": "]", "{": "}"}.get(bracket, "")
