@@ -41,9 +41,22 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
     own = os.getpid()
     while os.getpid() == own:
         try:
-            end.send(_answer(side, end.receive()))
+            request, late = _receive(end, side)
+            end.send({"finding": to_plain(_raised_late(late))} if late else _answer(side, request))
         except ChannelClosed:
             return
+
+
+def _receive(end: Channel, side: Operations) -> tuple[dict[str, Any], Exception | None]:
+    """Return the next request, and what a signal handler of the user's raised while it was waited for."""
+    late: Exception | None = None
+    while True:
+        try:
+            return end.receive(), late
+        except Exception as error:
+            if not side.raised_by_user(error):
+                raise
+            late = error
 
 
 def _answer(side: Operations, request: dict[str, Any]) -> dict[str, Any]:
@@ -54,17 +67,19 @@ def _answer(side: Operations, request: dict[str, Any]) -> dict[str, Any]:
         reply = {"finding": to_plain(fault.finding())}
     except Exception as error:
         if side.raised_by_user(error):
-            # Out of a signal handler or a finaliser, in the middle of kmrun's own code.
-            sentence = f"the kernel or its reference raised {one_line(error)} outside of a call"
-            reply = {
-                "finding": to_plain(Finding("raised", sentence, "kernel", "error", traceback_tail(error)))
-            }
+            reply = {"finding": to_plain(_raised_late(error))}
         else:
             # Not swallowed: kmrun's own fault, raised again in the supervisor with this traceback.
             reply = {"bug": traceback.format_exc()}
     sys.stdout.flush()
     sys.stderr.flush()
     return reply
+
+
+def _raised_late(error: Exception) -> Finding:
+    """Return the finding for what a signal handler or finaliser of the user's raised in kmrun's own code."""
+    sentence = f"the kernel or its reference raised {one_line(error)} outside of a call"
+    return Finding("raised", sentence, "kernel", "error", traceback_tail(error))
 
 
 def main() -> None:
