@@ -165,15 +165,15 @@ class Flusher:
     def __init__(self, llc_bytes: int, device: torch.device) -> None:
         self._reset_persisting = _persisting_reset() if device.type == "cuda" else _nothing
         self._written = torch.empty(2 * llc_bytes, dtype=torch.uint8, device=device)
-        self._read = torch.zeros(llc_bytes // 4, dtype=torch.int32, device=device)
-        self._sink = torch.zeros((), dtype=torch.int64, device=device)
+        self._read = torch.zeros(llc_bytes // 4, device=device)
+        self._sink = torch.zeros((), device=device)
         self.bytes = 3 * llc_bytes
 
     def __call__(self) -> None:
         """Write twice the cache's size, then read a second buffer of its size, in stream order."""
         self._reset_persisting()
         self._written.fill_(1)
-        torch.sum(self._read, dim=0, dtype=torch.int64, out=self._sink)
+        torch.sum(self._read, dim=0, out=self._sink)
 
 
 class Rotation:
