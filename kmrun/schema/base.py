@@ -7,9 +7,17 @@ in pydantic's error locations start with `@`, so that they are never taken for k
 import math
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Strict,
+    model_validator,
+)
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 Json = dict[str, Any]
@@ -19,6 +27,19 @@ class Document(BaseModel):
     """Base of all models: immutable, no coercion, no unknown key, aliases only."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
+
+
+class SaysSomething(Document):
+    """A mapping whose keys may all be left out, but not all at once: empty it is a slip."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    @model_validator(mode="after")
+    def _is_not_empty(self) -> Self:
+        if not self.model_fields_set:
+            keys = ", ".join(type(self).model_fields)
+            raise PydanticCustomError("says_nothing", "an empty mapping says nothing", {"keys": keys})
+        return self
 
 
 T = TypeVar("T")
@@ -181,9 +202,9 @@ def _sound(value: float | str) -> float | str:
 
 
 def _scalar(value: Any) -> Any:
-    if value is None or not isinstance(value, bool | int | float | str):
-        raise PydanticCustomError("scalar_type", "expected a number, a string, true or false")
-    return _sound(value)
+    if value is not None and not isinstance(value, bool | int | float | str):
+        raise PydanticCustomError("scalar_type", "expected a number, a string, true, false or null")
+    return value if value is None else _sound(value)
 
 
 def _axis_value(value: Any) -> Any:
@@ -191,8 +212,10 @@ def _axis_value(value: Any) -> Any:
         if not value:
             raise PydanticCustomError("axis_empty_list", "a list-valued axis needs at least one element")
         return tuple(_scalar(item) for item in value)
-    if value is None or isinstance(value, dict):
-        raise PydanticCustomError("axis_value", "expected a number, a string, true, false or a list of these")
+    if isinstance(value, dict):
+        raise PydanticCustomError(
+            "axis_value", "expected a number, a string, true, false, null or a list of these"
+        )
     return _scalar(value)
 
 
@@ -229,16 +252,16 @@ LetValue = Annotated[
 """A formula, or a constant true or false."""
 
 AxisValue = Annotated[
-    bool | int | float | str | tuple[bool | int | float | str, ...],
+    bool | int | float | str | tuple[bool | int | float | str | None, ...] | None,
     _Checked(
         _axis_value,
         {
-            "type": ["number", "string", "boolean", "array"],
-            "items": {"type": ["number", "string", "boolean"]},
+            "type": ["number", "string", "boolean", "null", "array"],
+            "items": {"type": ["number", "string", "boolean", "null"]},
         },
     ),
 ]
-"""One point of an axis. A list makes a list-valued axis."""
+"""One point of an axis; null for an argument that is not given. A list makes a list-valued axis."""
 
 Value = Annotated[Any, _Checked(_any_value, {"type": ["number", "string", "boolean", "null", "array"]})]
 """What `init: value` passes: a formula, string, bool, null, or a list of these (a tuple for the callee)."""

@@ -5,7 +5,17 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from kmrun.schema.base import Document, IfThen, NotNegative, Opt, Positive, Target, Text, by_key
+from kmrun.schema.base import (
+    Document,
+    IfThen,
+    NotNegative,
+    Opt,
+    Positive,
+    SaysSomething,
+    Target,
+    Text,
+    by_key,
+)
 
 
 class AutoCheck(Document):
@@ -76,7 +86,7 @@ class NoCheck(Document):
     """Not compared, and why (scratch space, auxiliary outputs)."""
 
     metric: Literal["none"]
-    reason: Opt[Text] = None
+    reason: Text
 
 
 def _has_dtypes(value: Any) -> Any:
@@ -103,7 +113,7 @@ Check = Annotated[
 ]
 
 
-class Tolerance(Document):
+class Tolerance(SaysSomething):
     """allclose for the outputs of one dtype."""
 
     rtol: NotNegative = 0.0

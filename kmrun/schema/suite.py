@@ -1,9 +1,10 @@
 """Suite format, version 1: what a suite file may say. Formulas stay text here; the plan parses them."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic.functional_validators import BeforeValidator
+from pydantic_core import PydanticCustomError
 
 from kmrun.schema.arguments import Arg, Layout, Shape
 from kmrun.schema.base import (
@@ -20,6 +21,7 @@ from kmrun.schema.base import (
     Name,
     Opt,
     Positive,
+    SaysSomething,
     Seed,
     ShortForm,
     Target,
@@ -131,10 +133,14 @@ class OutputSpec(Document):
     check: Opt[Check] = None
 
 
+CompileMode = Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "lite"]
+"""The modes that torch.compile knows (`torch._inductor.list_mode_options`)."""
+
+
 class Compile(Document):
     """Options of torch.compile."""
 
-    mode: Opt[Text] = None
+    mode: Opt[CompileMode] = None
     dynamic: bool = False
     fullgraph: bool = True
 
@@ -208,6 +214,15 @@ def _peak_tag(value: Any) -> str:
     return "@tflops" if has_figure else "@units"
 
 
+def _refuse_both(value: Any) -> Any:
+    if isinstance(value, dict) and "tflops" in value and "units" in value:
+        second = next(key for key in reversed(value) if key in ("tflops", "units"))
+        raise PydanticCustomError(
+            "two_peaks", "a peak is either a figure or the rate of units: both stand here", {"at": second}
+        )
+    return value
+
+
 class _IfFigure:
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Json:
         figure, units = handler(schema)["oneOf"]
@@ -219,10 +234,11 @@ Peak = Annotated[
     Annotated[FigurePeak, Tag("@tflops")] | Annotated[Units, Tag("@units")],
     Discriminator(_peak_tag),
     _IfFigure(),
+    BeforeValidator(_refuse_both),
 ]
 
 
-class TimingSpec(Document):
+class TimingSpec(SaysSomething):
     """How cases are timed; what is left out comes from `defaults`, then from kmrun."""
 
     l2: Opt[Literal["cold", "hot"]] = None
@@ -231,15 +247,24 @@ class TimingSpec(Document):
     max_time_ms: Opt[Positive] = None
     rel_ci: Opt[Annotated[float, Field(gt=0, lt=1)]] = None
 
+    @model_validator(mode="after")
+    def _has_time_to_sample(self) -> Self:
+        least, most = self.min_time_ms, self.max_time_ms
+        if least is not None and most is not None and most < least:
+            raise PydanticCustomError(
+                "time_range", "max_time_ms is below min_time_ms, beside it", {"at": "max_time_ms"}
+            )
+        return self
 
-class TimeoutSpec(Document):
+
+class TimeoutSpec(SaysSomething):
     """Seconds that the first call (JIT, autotune) and the whole case may take."""
 
     first_call: Opt[Positive] = None
     case: Opt[Positive] = None
 
 
-class RequiresSpec(Document):
+class RequiresSpec(SaysSomething):
     """What must be there, else the kernel is skipped. `min_cc` is a compute capability: "8.0"."""
 
     module: Opt[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]] = None

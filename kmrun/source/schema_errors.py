@@ -40,6 +40,10 @@ def _placed(item: Any, root: Any) -> SchemaError:
             parent = node
             path.append(step)
             break
+    at = item.get("ctx", {}).get("at")  # a check of a whole mapping names the key that is at fault
+    if at is not None and _holds(node, at):
+        path.append(at)
+        parent, node = node, node[at]
     return SchemaError(
         item["type"],
         location,

@@ -92,7 +92,10 @@ def _missing(item: SchemaError) -> Problem:
     where = item.path[:-1]
     owner = item.parent.get("name") if isinstance(item.parent, dict) else None
     of = f" in kernel '{owner}'" if isinstance(owner, str) and len(where) == 2 else ""
-    return Problem(MISSING_KEY, where, f"'{name}' is missing{of}", _MISSING_HINTS.get(str(name), ""))
+    hint = _MISSING_HINTS.get(str(name), "")
+    if name == "reason" and isinstance(item.parent, dict) and "metric" in item.parent:
+        hint = "say why it is not compared"
+    return Problem(MISSING_KEY, where, f"'{name}' is missing{of}", hint)
 
 
 _MISSING_HINTS = {
@@ -161,8 +164,8 @@ _TYPES = {
     "string_type": "a text", "int_type": "a whole number", "float_type": "a number",
     "bool_type": "true or false",
     "dict_type": "a mapping", "tuple_type": "a list", "list_type": "a list", "model_type": "a mapping",
-    "formula_type": "a number or a formula", "scalar_type": "a number, a text, true or false",
-    "axis_value": "a number, a text, true, false or a list of these",
+    "formula_type": "a number or a formula", "scalar_type": "a number, a text, true, false or null",
+    "axis_value": "a number, a text, true, false, null or a list of these",
     "value_type": "a formula, a text, true, false, null or a list of these",
     "int_from_float": "a whole number",
 }  # fmt: skip
@@ -173,6 +176,9 @@ _OWN = {
     "target_form": (BAD_TARGET, ""),
     "like_and_shape": (TENSOR, ""),
     "shape_missing": (TENSOR, "shape: [m, n], dtype: bf16"),
+    "says_nothing": (NOT_ALLOWED, ""),
+    "time_range": (NOT_ALLOWED, ""),
+    "two_peaks": (UNKNOWN_KEY, "write {units: matmul, in: bf16} or {tflops: 312}"),
     "dtype_missing": (TENSOR, "dtype: bf16"),
     "tolerance_without_dtype": (WRONG_TYPE, "write {bf16: {rtol: 1e-2, atol: 1e-3}}"),
 }
@@ -182,8 +188,13 @@ def _wrong_value(item: SchemaError) -> Problem:
     found = described(item.value)
     if item.type in _OWN:
         code, hint = _OWN[item.type]
+        if item.type == "finite_number":
+            return Problem(code, item.path, f"expected a finite number, found {found}")
+        if item.type == "says_nothing":
+            return Problem(code, item.path, item.message, f"keys here: {item.context['keys']}")
         message = f"{item.message}, found {found}" if code == BAD_TARGET else item.message
-        return Problem(code, item.path, message, hint or _target_hint(item))
+        on_key = item.type == "two_peaks"
+        return Problem(code, item.path, message, hint or _target_hint(item), on_key=on_key)
     if item.type in _TYPES:
         return Problem(
             WRONG_TYPE, item.path, f"expected {_TYPES[item.type]}, found {found}", _type_hint(item)

@@ -11,6 +11,7 @@ from kmrun.core.case import Path
 from kmrun.core.problem import Problem
 from kmrun.schema.suite import FORMAT, Suite
 from kmrun.source import extends, schema_errors, yaml_loader
+from kmrun.source.bare_values import bare_axis_values
 from kmrun.source.diagnostics import Diagnostic, InvalidSuite, Severity
 from kmrun.source.document import Document
 from kmrun.source.schema_messages import described
@@ -76,9 +77,12 @@ def examine(path: FilePath, name: str | None = None) -> Examined:
         return Examined(document, path, None, (), tuple(found))
     document, problems, foreign, lost = extends.resolve(document, path)
     suite, indices, more = _validated(document, lost)
+    bare = bare_axis_values(document)
+    more = [*more, *bare]
     problems = [item for item in (*problems, *more) if not _is_spoiled(item.path, document)]
     found = [*loaded.diagnostics, *foreign, *to_diagnostics(problems, document)]
     spoiled = {place[1] for place in document.spoiled if len(place) > 1 and place[0] == "kernels"}
+    spoiled |= {item.path[1] for item in bare}
     if any(place[:1] != ("kernels",) for place in document.spoiled):
         suite, indices = None, ()
     if suite is not None and spoiled & set(indices):

@@ -102,7 +102,7 @@ def test_user_code_may_use_any_axis() -> None:
 
 def test_unused_defaults_are_told_once_and_only_when_all_kernels_are_known() -> None:
     problem = only_problem(
-        plan(KERNEL, KERNEL.replace("name: k", "name: j"), defaults="{tolerance: {int8: {}}}")
+        plan(KERNEL, KERNEL.replace("name: k", "name: j"), defaults="{tolerance: {int8: {rtol: 0.1}}}")
     )
     assert (problem.code, problem.path) == ("K424", ("defaults", "tolerance", "int8"))
 
