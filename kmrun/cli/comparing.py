@@ -23,6 +23,11 @@ _SORTS: dict[str, tuple[Callable[[Standing], Any], bool]] = {
     "name": (lambda item: item.card.id, False),
 }
 """Sort key to what it sorts by, and whether the largest comes first."""
+_NEEDS = {
+    "attainable": "an intensity: --ai or --suite",
+    "cost": "prices: --cost",
+    "value": "an intensity and prices: --ai or --suite, and --cost",
+}
 
 
 def the_work(
@@ -48,7 +53,7 @@ def ordered(standings: list[Standing], key: str | None) -> list[Standing]:
     """Return the standings sorted by a key of `--sort`, those without the figure last.
 
     Raises:
-        UsageError: there is no such key.
+        UsageError: there is no such key, or no card has the figure because it was not asked for.
     """
     if key is None:
         return standings
@@ -56,6 +61,8 @@ def ordered(standings: list[Standing], key: str | None) -> list[Standing]:
         raise UsageError(f"cannot sort by {key!r}", f"one of {', '.join(_SORTS)}")
     by, descending = _SORTS[key]
     known = [item for item in standings if by(item) is not None]
+    if key in _NEEDS and not known:
+        raise UsageError(f"nothing to sort by: --sort {key} needs {_NEEDS[key]}")
     unknown = [item for item in standings if by(item) is None]
     return sorted(known, key=by, reverse=descending) + unknown
 

@@ -1,5 +1,6 @@
 """What `kmrun gpus` shows of the database."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -19,8 +20,10 @@ def chosen(
     """Return the cards that fit every filter.
 
     Raises:
-        UsageError: a vendor or an architecture that no card has.
+        UsageError: a vendor or an architecture that no card has, or no amount of memory.
     """
+    if min_vram is not None and not (min_vram >= 0 and math.isfinite(min_vram)):
+        raise UsageError(f"--min-vram must be a number of GB, not {min_vram:g}")
     every = list(cards)
     if vendor is not None:
         _must_be(vendor.lower(), sorted({card.vendor for card in every}), "vendor")

@@ -1,5 +1,6 @@
 """What people call cards: one spelling for `4090`, `rtx 4090`, `RTX-4090` and `NVIDIA GeForce RTX 4090`."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from kmrun.core.card import Card
@@ -8,6 +9,9 @@ _VENDORS = ("nvidia", "amd", "intel", "apple", "google", "aws")
 _LINES = ("geforce", "tesla", "quadro", "instinct", "radeon", "rtx", "gtx", "rx", "graphics", "gpu")
 _BRANDS = frozenset((*_VENDORS, *_LINES))
 _GENERIC = frozenset({"", "amd radeon graphics", "radeon graphics", "amd radeon (tm) graphics"})
+
+_SIZE = re.compile(r"\d+ ?gi?b")
+_ZEROS = re.compile(r"(?<=\d)o+")
 
 Spellings = Mapping[str, list[str]]
 """A name without blanks, dashes and case, to the ids of the cards that have it."""
@@ -53,13 +57,22 @@ def family(name: str, cards: Iterable[Card]) -> list[str]:
 
 
 def near(name: str, known: Spellings) -> list[str]:
-    """Return up to three ids whose spelling is close to the name."""
+    """Return up to three ids whose spelling, or whose family's (`h100`), is close to the name."""
     import difflib
 
-    matches: list[str] = []
-    for spelling in (_compact(name), _compact(_unbranded(name))):
-        matches += difflib.get_close_matches(spelling, known, n=3, cutoff=0.7)
-    return list(dict.fromkeys(known[match][0] for match in matches))[:3]
+    candidates: dict[str, list[str]] = {}
+    for card_id in dict.fromkeys(one for ids in known.values() for one in ids):
+        first, dash, _ = card_id.partition("-")
+        if dash and any(char.isdigit() for char in first):
+            candidates.setdefault(first, []).append(card_id)
+    candidates |= known
+    scores: dict[str, float] = {}
+    for spelling in _readings(name):
+        for match in difflib.get_close_matches(spelling, candidates, n=3, cutoff=0.7):
+            score = difflib.SequenceMatcher(None, match, spelling).ratio()
+            for card_id in candidates[match]:
+                scores[card_id] = max(score, scores.get(card_id, 0.0))
+    return sorted(scores, key=lambda card_id: -scores[card_id])[:3]
 
 
 def driver_key(name: str) -> str:
@@ -70,6 +83,14 @@ def driver_key(name: str) -> str:
 def is_generic(name: str) -> bool:
     """Return whether a driver's device name says nothing about the card."""
     return driver_key(name) in _GENERIC
+
+
+def _readings(name: str) -> list[str]:
+    """Return how a misspelt name may be meant: whole, without brands and memory size, with `o` for zero."""
+    bare = _unbranded(name)
+    sizeless = " ".join(word for word in _words(bare) if not _SIZE.fullmatch(word))
+    with_zeros = _ZEROS.sub(lambda match: "0" * len(match[0]), bare.lower())
+    return list(dict.fromkeys(filter(None, map(_compact, (name, bare, sizeless, with_zeros)))))
 
 
 def _words(text: str) -> list[str]:

@@ -74,8 +74,13 @@ class Catalogue:
             return self.card(found[0])
         if found:
             raise UsageError(f"{name!r} names {len(found)} cards", f"say which: {_listed(found)}")
-        near = card_names.near(name, self._spellings)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`kmrun gpus` lists the cards"
+        wanted = name.strip().lower()
+        if any(wanted in (card.family, card.architecture, card.compute_capability) for card in self):
+            hint = f"it is an architecture: `kmrun gpus --arch {wanted}` lists its cards"
+        elif near := card_names.near(name, self._spellings):
+            hint = f"did you mean {' or '.join(near)}?"
+        else:
+            hint = "`kmrun gpus` lists the cards"
         raise UnknownName(f"unknown card {name!r}", hint)
 
     def match_driver(

@@ -175,6 +175,8 @@ def test_a_case_that_gives_no_intensity_is_an_error(kmrun, suite: Path, pattern:
         (["4090", "--cost", "4090=-1"], "error: --cost '4090=-1' is no price"),
         (["4090", "--cost", "t4=1"], "error: --cost names t4, which is not compared"),
         (["4090", "--sort", "beauty"], "error: cannot sort by 'beauty'"),
+        (["4090", "--sort", "attainable"], "error: nothing to sort by: --sort attainable needs an intensity"),
+        (["4090", "--sort", "value", "--ai", "1"], "error: nothing to sort by: --sort value needs an inten"),
         (["4090", "-k", "x"], "error: -k names a case of a suite, but there is no --suite"),
         (["4090", "--ai", "1", "--suite", "x.yaml"], "error: --ai and --suite both give an intensity"),
         (["4090", "--suite", "nowhere.yaml"], "nowhere.yaml: error[K001]"),

@@ -106,6 +106,8 @@ def test_no_card_says_so(kmrun) -> None:
         (["--vendor", "nvida"], "error: no vendor 'nvida'\nhint: did you mean 'nvidia'?\n"),
         (["--arch", "hoper"], "error: no architecture 'hoper'\nhint: did you mean 'hopper'?\n"),
         (["--sort", "beauty"], "error: cannot sort by 'beauty'\n"),
+        (["--min-vram", "nan"], "error: --min-vram must be a number of GB, not nan\n"),
+        (["--min-vram", "-1"], "error: --min-vram must be a number of GB, not -1\n"),
         (["--cards", "nowhere.yaml"], "nowhere.yaml: error[K001]"),
     ],
 )

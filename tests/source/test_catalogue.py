@@ -154,7 +154,18 @@ def test_a_family_is_never_guessed(name: str, candidates: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "suggestion"), [("h100-sxn", "h100-sxm"), ("rtx-4909", "rtx-4090"), ("mi30x", "mi300x")]
+    ("name", "suggestion"),
+    [
+        ("h100-sxn", "h100-sxm"),
+        ("rtx-4909", "rtx-4090"),
+        ("mi30x", "mi300x"),
+        ("h10", "h100-sxm"),
+        ("h1oo", "h100-sxm"),
+        ("a100x", "a100-sxm-80gb"),
+        ("nvidia rtx 4090 24gb", "did you mean rtx-4090"),
+        ("hopper", "kmrun gpus --arch hopper"),
+        ("gfx942", "kmrun gpus --arch gfx942"),
+    ],
 )
 def test_a_typo_is_met_with_what_is_near(name: str, suggestion: str) -> None:
     with pytest.raises(UnknownName, match=name) as caught:
