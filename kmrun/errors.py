@@ -5,6 +5,7 @@
      +- InvalidInput (2)       a file that a person wrote is wrong; carries diagnostics where there is a place
      |   +- UnknownName (2)    a card, model, case or code that does not exist, with the nearest ones
      +- EnvironmentLacks (3)   torch, a driver, a device or a permission is missing
+     |   +- OutputLost (3)     standard output or error cannot be written
      +- Interrupted (130)      Ctrl-C
 
 Anything else that escapes is kmrun's own bug, and keeps its traceback.
@@ -44,6 +45,10 @@ class EnvironmentLacks(KmrunError):
     """Something outside kmrun and the suite is missing."""
 
     exit_code = 3
+
+
+class OutputLost(EnvironmentLacks):
+    """What was to be printed cannot be: the disk is full, the terminal is gone."""
 
 
 class Interrupted(KmrunError):

@@ -1,7 +1,20 @@
 """What holds for all tests."""
 
 import os
+import signal
+
+import pytest
 
 # torch's threads spin while they wait for each other. On a busy machine (CI, several runs) that steals the very
 # cores they wait for: tests of numerics took ten times as long. Has to be said before torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+@pytest.fixture(autouse=True)
+def signals_put_back():
+    """Undo what the command line, run in this process, does to Ctrl-C."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)

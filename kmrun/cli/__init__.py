@@ -8,7 +8,6 @@ import kmrun.cli.start  # noqa: F401  # isort: skip
 
 import difflib
 import importlib
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -61,11 +60,6 @@ def main() -> None:
         # The reader of our output has gone (`| head`).
         streams.discard(sys.stdout.fileno())
         code = 1
-    except OSError as error:
-        lost = streams.lost(error)
-        if lost is None:
-            raise
-        code = _fail(lost)
     finally:
         ignore_from_now_on()
     sys.exit(code)
@@ -86,7 +80,10 @@ def explained(error: KmrunError) -> str:
         codes = sorted({item.code for item in found})
         errors = "1 error" if number == 1 else f"{number} errors"
         return f"{render(found, 'text', sys.stderr.isatty())}{errors} · kmrun explain {codes[0]}\n"
-    lines = [*f"error: {error.sentence}".split("\n"), *(f"hint: {error.hint}".split("\n") if error.hint else ())]
+    lines = [
+        *f"error: {error.sentence}".split("\n"),
+        *(f"hint: {error.hint}".split("\n") if error.hint else ()),
+    ]
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -101,16 +98,18 @@ def with_default_command(arguments: list[str]) -> list[str]:
     first = arguments[0]
     if first in COMMANDS or first in ("--help", "-h", "--version"):
         return arguments
-    if (
-        first.startswith("-")
-        or Path(first).suffix in (".yaml", ".yml")
-        or Path(first).exists()
-        or "/" in first
-    ):
+    if first.startswith("-") or Path(first).suffix in (".yaml", ".yml") or "/" in first or _is_there(first):
         return ["run", *arguments]
     near = difflib.get_close_matches(first, COMMANDS, n=1)
     hint = f"did you mean 'kmrun {near[0]}'?" if near else "`kmrun --help` lists the commands"
     raise UsageError(f"'{first}' is neither a command nor a suite file", hint)
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # a name that cannot be, such as one of 300 characters
+        return False
 
 
 def build_app(arguments: list[str]) -> typer.Typer:

@@ -1,6 +1,5 @@
 """`kmrun check`: validate suites, folders of suites included; none of their code is imported."""
 
-import io
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +21,7 @@ def command(
 
     Exit code 0: all is well (warnings do not count); 2: a suite is wrong.
     """
+    from kmrun.cli.streams import in_json
     from kmrun.errors import UsageError
     from kmrun.source import diagnostics
     from kmrun.source.suite_files import search
@@ -46,9 +46,7 @@ def command(
     text = diagnostics.render(found, form, colour)
     if form == "text":
         text += _summary(counts, found, errors)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a suite may hold what the terminal cannot show
-    typer.echo(text, nl=False)
+    typer.echo(in_json(text, sys.stdout.encoding) if form == "json" else text, nl=False)
     if errors:
         raise typer.Exit(2)
 

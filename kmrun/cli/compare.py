@@ -58,10 +58,10 @@ def command(
     costs = prices(cost or [], catalogue, chosen)
     standings = comparing.ordered(compare(chosen, choice.roof, intensity, costs), sort)
     if svg is not None:
-        from kmrun.cli.terminal import write_file
+        from kmrun.cli.terminal import write_svg
         from kmrun.report.svg import roofline_svg
 
-        write_file(svg, roofline_svg(comparing.curves(standings), comparing.marks(intensity, choice)))
+        write_svg(svg, roofline_svg(comparing.curves(standings), comparing.marks(intensity, choice)))
     if as_json:
         import json
 

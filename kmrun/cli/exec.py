@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from kmrun.cli.terminal import LARGEST_SEED
+
 
 def command(
     suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite file.")],
@@ -13,7 +15,7 @@ def command(
     device: Annotated[
         str, typer.Option(metavar="auto|cpu|cuda|cuda:N", help="Where; auto is the first GPU, else cpu.")
     ] = "auto",
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of the inputs.")] = 0,
 ) -> None:
     """Run one case alone, for profilers and debuggers: real inputs, untimed, unchecked, quiet.
 

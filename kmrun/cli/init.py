@@ -13,8 +13,9 @@ def command(
     ] = None,
     ref: Annotated[str, typer.Option(metavar="TARGET", help="The trusted implementation: torch:relu.")] = "",
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Where to write it; else it is printed.")
-    ] = "",
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Where to write it; else it is printed."),
+    ] = None,
 ) -> None:
     """Write a small, working suite for a function. Runs none of its code.
 
@@ -23,14 +24,15 @@ def command(
     from pathlib import Path
 
     from kmrun.cli.draft import draft
+    from kmrun.cli.terminal import file_named
     from kmrun.errors import UsageError
     from kmrun.source.suite_text import plan_text
 
-    path = Path(output) if output else Path("suite.yaml")
+    path = Path("suite.yaml") if output is None else file_named(output, "-o")
     text = draft(target, arg or [], ref, path.parent)
     # What is written has been read: a first suite with a mistake in it would teach nothing.
     plan_text(text, str(path), path.parent)
-    if not output:
+    if output is None:
         typer.echo(text, nl=False)
         return
     try:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from kmrun.cli.terminal import positive
 from kmrun.core.card import Card
 from kmrun.errors import UsageError
 from kmrun.source.catalogue import Catalogue
@@ -24,6 +25,7 @@ def prices(texts: Sequence[str], catalogue: Catalogue, cards: Sequence[Card]) ->
             price = math.nan
         if not equals or not name.strip() or not (price > 0 and math.isfinite(price)):
             raise UsageError(f"--cost {item.strip()!r} is no price", "write --cost CARD=DOLLARS_PER_HOUR,...")
+        positive(price, f"--cost {name.strip()}", "dollars")
         card = catalogue.find(name.strip())
         if card.id not in compared:
             raise UsageError(

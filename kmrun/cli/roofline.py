@@ -47,7 +47,7 @@ def command(
     from kmrun.cli import roof_views as views
     from kmrun.cli.roof_choice import chosen_roof
     from kmrun.cli.roof_source import read_results, roofs_here
-    from kmrun.cli.terminal import positive, write_file
+    from kmrun.cli.terminal import positive, write_svg
 
     choice = chosen_roof(peak, tensor)
     results = [] if result is None else read_results(result)
@@ -56,7 +56,7 @@ def command(
     if svg is not None:
         from kmrun.report.svg import roofline_svg
 
-        write_file(svg, roofline_svg([roofs.curve], marks, roofs.title))
+        write_svg(svg, roofline_svg([roofs.curve], marks, roofs.title))
     if as_json:
         typer.echo(json.dumps(views.document(roofs, marks), indent=2))
     else:

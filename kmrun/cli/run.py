@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from kmrun.cli.terminal import LARGEST_SEED
+
 ISOLATIONS = ("auto", "paired", "serial", "inline")
 
 
@@ -22,7 +24,8 @@ def command(
         list[str] | None, typer.Option(metavar="TAG", help="Only kernels with one of these tags.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Replay the inputs of the run that printed this seed.")
+        int | None,
+        typer.Option(min=0, max=LARGEST_SEED, help="Replay the inputs of the run that printed this seed."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A quarter of the time, wider intervals.")] = False,
     no_flush_l2: Annotated[
@@ -44,8 +47,8 @@ def command(
         list[str] | None, typer.Option(metavar="FILE", help="A card file laid over the shipped one.")
     ] = None,
     save: Annotated[
-        str, typer.Option(metavar="FILE", help="Write the result document there, after every case.")
-    ] = "",
+        str | None, typer.Option(metavar="FILE", help="Write the result document there, after every case.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result document and nothing else.")] = False,
 ) -> None:
     """Measure, judge and score suites.

@@ -11,6 +11,8 @@ from typing import cast, get_args
 import typer
 
 from kmrun.cli.session import Job, Outcome, Session, Supervising
+from kmrun.cli.streams import in_json, say
+from kmrun.cli.terminal import file_named
 from kmrun.core.card import Card, per_device
 from kmrun.core.case import Case
 from kmrun.core.entries import Locate
@@ -49,7 +51,7 @@ class Settings:
     allow_inconclusive: bool = False
     card: str = ""
     overlays: tuple[str, ...] = ()
-    save: str = ""
+    save: str | None = None
     as_json: bool = False
 
 
@@ -62,7 +64,7 @@ def run_suites(words: Sequence[str], settings: Settings) -> int:
     planned = check_suites(words)
     for item in planned:
         warnings = diagnostics.render(item.warnings, "text", sys.stderr.isatty())
-        sys.stderr.write(encodable(warnings, sys.stderr.encoding))
+        say(encodable(warnings, sys.stderr.encoding))
     return run_jobs(jobs_of(planned, settings), settings)
 
 
@@ -130,7 +132,9 @@ def run_jobs(jobs: Sequence[Job], settings: Settings) -> int:
     Raises:
         KmrunError: an option is wrong, or nothing could be measured.
     """
-    target = documents.ResultFile(Path(settings.save), several=len(jobs) > 1) if settings.save else None
+    target = None
+    if settings.save is not None:
+        target = documents.ResultFile(file_named(settings.save, "--save"), several=len(jobs) > 1)
     options, catalogue = _options(settings), load_cards([Path(overlay) for overlay in settings.overlays])
     asked = per_device(catalogue.find(settings.card)) if settings.card else None
 
@@ -170,7 +174,7 @@ def match_card(catalogue: Catalogue, device: RunDevice, asked: Card | None) -> C
     )
     if matched.card is None and matched.candidates:
         names = ", ".join(matched.candidates)
-        sys.stderr.write(f"warning: {device.name} may be {names}: say which with --card, for its roof\n")
+        say(f"warning: {device.name} may be {names}: say which with --card, for its roof\n")
     return matched.card
 
 
@@ -188,13 +192,14 @@ def report(outcome: Outcome, settings: Settings, *, several: bool) -> int:
     empty = not any(result.cases for result in outcome.results)
     if settings.as_json:
         if outcome.results or several:
-            typer.echo(documents.render(outcome.results, several=several), nl=False)
+            text = documents.render(outcome.results, several=several)
+            typer.echo(in_json(text, sys.stdout.encoding), nl=False)
     elif not empty:
         typer.echo(_scorecards(outcome.results, code if outcome.stopped is None else None), nl=False)
     if outcome.stopped is not None:
         raise outcome.stopped
     if empty and outcome.interrupted:
-        sys.stderr.write("interrupted before a case was measured\n")
+        say("interrupted before a case was measured\n")
     elif empty:
         raise EnvironmentLacks("no case of these suites is for this device", "`kmrun list` shows them all")
     return code

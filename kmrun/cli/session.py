@@ -2,14 +2,12 @@
 
 import datetime
 import platform
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 from kmrun import __version__
@@ -85,7 +83,7 @@ class _Going:
     begin: float
     alpha: float
     listed: frozenset[str]
-    ceilings: Ceilings
+    ceilings: Ceilings = field(default_factory=Ceilings)
     found: list[tuple[Case, Measurement]] = field(default_factory=list)
     judged: list[Judgement] = field(default_factory=list)
     entries: list[CaseResult] = field(default_factory=list)
@@ -157,12 +155,11 @@ class Session:
         self._complete: set[int] = set()
 
     def run(self, jobs: Sequence[Job]) -> Outcome:
-        """Measure every case of every suite, in order; Ctrl-C and SIGTERM end it with what there is."""
+        """Measure every case of every suite, in order; an interrupt ends it with what there is."""
         outcome = Outcome()
         try:
-            with _terminated_like_interrupted():
-                for folder, group in groupby(jobs, key=lambda job: job.folder):
-                    self._run_in(folder, list(group))
+            for folder, group in groupby(jobs, key=lambda job: job.folder):
+                self._run_in(folder, list(group))
         except KeyboardInterrupt:
             outcome.interrupted = True
         except KmrunError as error:
@@ -183,13 +180,18 @@ class Session:
                 supervisor.use_cache_bytes(card.llc_bytes)
             selected = [(job, job.cases_for(device, card.id if card else None)) for job in jobs]
             every = [case for _, cases in selected for case in cases]
-            around.start("measuring what this machine delivers")
-            ceilings = supervisor.open_ceilings(_dtypes(every)) if every else Ceilings()
+            ceilings: Ceilings | None = None
             progress, here = self._progress(len(every)), []
             try:
                 for job, cases in selected:
-                    going = self._start(job, cases, supervisor, device, card, ceilings)
+                    going = self._start(job, cases, supervisor, device, card)
                     here.append(going)
+                    if ceilings is None and every:
+                        # From here on there is a document, so that an interrupt leaves one.
+                        around.start("measuring what this machine delivers")
+                        ceilings = supervisor.open_ceilings(_dtypes(every))
+                        going.begin = time.monotonic()
+                    going.ceilings = ceilings or Ceilings()
                     self._measure(going, supervisor, progress)
             finally:
                 progress.close()
@@ -208,7 +210,6 @@ class Session:
         supervisor: Supervising,
         device: RunDevice,
         card: Card | None,
-        ceilings: Ceilings,
     ) -> _Going:
         card_id = card.id if card else None
         sampled = count_sampled(cases, device.kind, card_id)
@@ -223,7 +224,6 @@ class Session:
             begin=time.monotonic(),
             alpha=corrected_alpha(sampled),
             listed=listed_kernels(cases, device.kind, card_id),
-            ceilings=ceilings,
         )
         self._going.append(going)
         return going
@@ -256,17 +256,3 @@ def _environment(measured: dict[str, Any], folder: str) -> dict[str, Any]:
         **measured,
         "git": git_state(Path(folder)),
     }
-
-
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Let SIGTERM end a run as Ctrl-C does: with a valid partial document and no process left."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from kmrun.cli.terminal import LARGEST_SEED
+
 
 def command(
     target: Annotated[str, typer.Argument(metavar="FILE.py:FN|MODULE:FN", help="The function to measure.")],
@@ -16,7 +18,9 @@ def command(
         str,
         typer.Option(metavar="auto|cpu|cuda|cuda:N", help="Where to run; auto is the first GPU, else cpu."),
     ] = "auto",
-    seed: Annotated[int | None, typer.Option(min=0, help="Replay the inputs of that seed.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Replay the inputs of that seed.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A quarter of the time, wider intervals.")] = False,
     no_flush_l2: Annotated[bool, typer.Option("--no-flush-l2", help="Time with hot caches.")] = False,
     hot_and_cold: Annotated[

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from kmrun.core.printable import printable
 from kmrun.report.numbers import duration
 
 _EVERY_S = 0.1
@@ -84,5 +85,5 @@ class Line(Progress):
             parts.append(f"about {duration(left) if left < 9.95 else duration(round(left))} left")
         line = " · ".join(parts)
         room = shutil.get_terminal_size((80, 24)).columns - 1
-        self._stream.write(f"\r\x1b[K{line[:room]}")
+        self._stream.write(f"\r\x1b[K{printable(line)[:room]}")
         self._stream.flush()

@@ -11,6 +11,10 @@ _HEIGHT = 15
 _RIDGE = "^"
 MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+_RATES = tuple(
+    (10.0 ** (3 * power), f"{prefix}FLOP/s") for power, prefix in zip(range(7, 0, -1), "ZEPTGMk", strict=True)
+)
+
 
 class Curve:
     """One roofline: bytes/s and flop/s."""
@@ -119,11 +123,13 @@ def _tick(up: Span, row: int) -> str:
 def _intensities(across: Span) -> str:
     cells = [" "] * across.cells
     first, last = math.ceil(math.log10(across.low)), math.floor(math.log10(across.high))
+    free = 0
     for exponent in range(first, last + 1):
         text = f"{10.0**exponent:g}"
         at = across.cell(10.0**exponent)
-        if at + len(text) <= across.cells - 10:
+        if free <= at and at + len(text) <= across.cells - 10:
             cells[at : at + len(text)] = text
+            free = at + len(text) + 1
     unit = "flop/byte"
     cells[-len(unit) :] = unit
     return "".join(cells)
@@ -159,7 +165,7 @@ def _paint(text: str, index: int, colour: bool) -> str:
 
 def rate_text(rate: float) -> str:
     """Return flop/s with three digits: `989 TFLOP/s`."""
-    for factor, unit in ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s")):
+    for factor, unit in _RATES:
         if rate >= factor:
             return f"{rate / factor:.3g} {unit}"
-    return f"{rate / 1e6:.3g} MFLOP/s"
+    return f"{rate:.3g} FLOP/s"

@@ -1,10 +1,11 @@
 """A result as it is shown: every number formatted, every unit chosen, nothing left to compute."""
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
+from kmrun.core.printable import printable
 from kmrun.core.result import CaseResult, Result
 from kmrun.core.units import (
     BANDWIDTH,
@@ -17,6 +18,7 @@ from kmrun.core.units import (
     format_quantity,
 )
 from kmrun.report import numbers
+from kmrun.report.shell import shell_word
 from kmrun.report.words import LABELS, WORDS, case_labels, word_of
 
 _TAIL_LINES = 8
@@ -71,17 +73,31 @@ def view(result: Result) -> View:
     """Format a result."""
     # The speed of an implausible kernel is in the document; in a table it would look like a record.
     columns, rows = _table([_speedless(case) if case.verdict == "error" else case for case in result.cases])
-    return View(
-        suite=result.suite.name,
-        device=_device(result),
-        ceilings=_ceilings(result),
-        columns=columns,
-        rows=rows,
-        notes=tuple(_notes(result.cases)),
-        paragraphs=tuple(_paragraphs(result)),
-        summary=_summary(result),
-        complete=result.complete,
+    found: View = _harmless(
+        View(
+            suite=result.suite.name,
+            device=_device(result),
+            ceilings=_ceilings(result),
+            columns=columns,
+            rows=rows,
+            notes=tuple(_notes(result.cases)),
+            paragraphs=tuple(_paragraphs(result)),
+            summary=_summary(result),
+            complete=result.complete,
+        )
     )
+    return found
+
+
+def _harmless(found: Any) -> Any:
+    """Return a view whose every text is harmless for a terminal: kernels and suites are others' words."""
+    if isinstance(found, str):
+        return printable(found)
+    if isinstance(found, tuple):
+        return tuple(_harmless(one) for one in found)
+    if is_dataclass(found) and not isinstance(found, type):
+        return replace(found, **{each.name: _harmless(getattr(found, each.name)) for each in fields(found)})
+    return found
 
 
 def _speedless(case: CaseResult) -> CaseResult:
@@ -259,7 +275,7 @@ def repro(result: Result, case_id: str) -> str:
             words += ["--device", result.command[result.command.index("--device") + 1]]
     if result.seed is not None:
         words += ["--seed", str(result.seed)]
-    return shlex.join(words)
+    return " ".join(shell_word(word) for word in words)
 
 
 def _summary(result: Result) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from kmrun.core.printable import printable
 from kmrun.errors import InvalidInput
 from kmrun.source.document import Source, Span
 
@@ -137,11 +138,6 @@ def _window(start: int, end: int, length: int) -> tuple[int, int]:
         return 0, length
     left = max(0, start - _WIDTH // 2)
     return left, min(length, max(left + _WIDTH, end))
-
-
-def printable(text: str) -> str:
-    """Return the text without characters that could move the cursor or colour the terminal."""
-    return "".join(char if char.isprintable() else " " if char.isspace() else "\ufffd" for char in text)
 
 
 def _columns(text: str) -> int:

@@ -19,20 +19,31 @@ from kmrun.schema import result as schema
 
 _NUMBERS = re.compile(r"\[\n\s+([-+.\deE]+(?:,\s+[-+.\deE]+)*)\n\s+\]")
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_TEMPORARY = ".kmrun-"
+
 
 class ResultFile:
-    """A `--save` target: found writable before anything is measured, replaced as a whole after every case."""
+    """A `--save` target: found writable before anything is measured, replaced as a whole after every case.
+
+    Only an earlier result is ever replaced: a suite or a source file named by mistake is worth more than a run.
+    """
 
     def __init__(self, path: Path, several: bool = False) -> None:
         """Prepare to write `path`; `several` says that it will hold an array of documents.
 
         Raises:
-            UsageError: the file cannot be written there.
+            UsageError: the file cannot be written there, or holds something else than results.
         """
-        self.path = path.resolve()
         self.several = several
         self._texts = CaseTexts()
-        self._probe(path)
+        try:
+            self.path = path.resolve()
+            self._probe(path)
+        except OSError as error:
+            raise self._refusal(path, error) from error
+        except RuntimeError as error:  # how pathlib tells of links that go round, until Python 3.13
+            raise UsageError(f"--save {path}: links that lead to themselves") from error
 
     def write(self, results: Sequence[Result]) -> None:
         """Replace the file's content; a reader sees the old document or the new one, never a part.
@@ -42,7 +53,7 @@ class ResultFile:
         """
         text = render(results, several=self.several, texts=self._texts)
         try:
-            handle, temporary = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+            handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=self.path.parent)
         except OSError as error:
             raise self._refusal(self.path, error) from error
         try:
@@ -63,12 +74,13 @@ class ResultFile:
             raise UsageError(f"--save {shown}: is a directory", "name a file in it")
         if self.path.exists() and not self.path.is_file():
             raise UsageError(f"--save {shown}: is no regular file")
-        if self.path.exists() and not os.access(self.path, os.W_OK):
-            raise UsageError(f"--save {shown}: the file is read-only")
-        try:
-            handle, temporary = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
-        except OSError as error:
-            raise self._refusal(shown, error) from error
+        if self.path.exists():
+            if not os.access(self.path, os.W_OK):
+                raise UsageError(f"--save {shown}: the file is read-only")
+            if not _may_be_replaced(self.path):
+                hint = "name another file, or take that one away"
+                raise UsageError(f"--save {shown}: is there already, and is no result of kmrun", hint)
+        handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=self.path.parent)
         os.close(handle)
         Path(temporary).unlink()
 
@@ -82,6 +94,19 @@ class ResultFile:
     @staticmethod
     def _refusal(shown: Path, error: OSError) -> UsageError:
         return UsageError(f"--save {shown}: cannot be written: {(error.strerror or str(error)).lower()}")
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Say whether a file is empty or holds results, of whatever format version."""
+    text = path.read_bytes()
+    if not text.strip():
+        return True
+    try:
+        plain = json.loads(text)
+    except ValueError:
+        return False
+    documents = plain if isinstance(plain, list) else [plain]
+    return all(isinstance(document, dict) and "kmrun_result" in document for document in documents)
 
 
 class CaseTexts:
@@ -119,7 +144,11 @@ def _document(result: Result, texts: CaseTexts) -> str:
 
 
 def _text(plain: Any) -> str:
-    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
+    # Half a surrogate pair, from a file name or a message that is no Unicode, is no text: spelled out instead.
+    text = _SURROGATES.sub(
+        lambda match: f"\\\\u{ord(match[0]):04x}",
+        json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False),
+    )
     return _NUMBERS.sub(lambda match: "[" + " ".join(match[1].split()) + "]", text)
 
 

@@ -240,3 +240,12 @@ def test_nothing_heavy_is_imported(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def test_prices_and_intensities_of_no_machine(kmrun) -> None:
+    ran = kmrun("compare", "4090", "3090", "--ai", "1e308")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: --ai 1e+308: no machine has or needs so large a number of flop/byte\n"
+    ran = kmrun("compare", "4090", "3090", "--ai", "1", "--cost", "4090=1e308")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: --cost 4090 1e+308: no machine has or needs so large a number of dollars\n"

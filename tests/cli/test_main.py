@@ -108,3 +108,46 @@ def test_a_word_that_is_both_nothing_and_no_path(kmrun):
     ran = kmrun("lm", "70b")
     assert ran.code == 2
     assert "Traceback" not in ran.err
+
+
+LONG = "n" * 300
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *([LONG], ["check", LONG], ["list", LONG], ["exec", LONG, "-k", "x"], [f"{LONG}.yaml"]),
+        *(["init", f"{LONG}.py:f"], ["time", f"{LONG}.py:f"], ["compare", "4090", "--cards", LONG]),
+        *(
+            ["llm", LONG],
+            ["roofline", "--gpu", "4090", "--result", LONG],
+            ["compare", "--suite", LONG, "4090"],
+        ),
+        *(["roofline", "--gpu", "4090", "--svg", LONG], ["occupancy", "--cc", "9.0", "--ptxas", LONG]),
+        *(["explain", LONG], ["schema", LONG], ["gpus", "--cards", LONG]),
+    ],
+)
+def test_a_name_that_cannot_be_a_file_s_is_an_error_of_two_lines(kmrun, words):
+    ran = kmrun(*words)
+    assert (ran.code, ran.out if words[0] != "check" else "") == (2, "")
+    assert "Traceback" not in ran.err + ran.out
+
+
+@pytest.mark.parametrize("words", [["check", ""], ["run", ""], [""], ["list", ""]])
+def test_an_empty_name_is_not_the_folder_here(kmrun, words):
+    ran = kmrun(*words)
+    assert ran.code == 2
+    want = ": error[K001]: an empty name is no file\n   = this folder is '.'\n\n1 error"
+    assert (ran.out or ran.err).startswith(want)
+
+
+@pytest.mark.parametrize("command", [["run", "x.yaml"], ["exec", "x.yaml", "-k", "a"], ["time", "k.py:f"]])
+def test_a_seed_is_bounded_as_in_a_suite(kmrun, command):
+    ran = kmrun(*command, "--seed", 2**63)
+    assert ran.code == 2
+    assert "Invalid value for '--seed': 9223372036854775808 is not in the range" in ran.err
+
+
+def test_an_error_cannot_move_the_cursor():
+    error = UsageError("a\x1b[2Jb", "c\rd\ne")
+    assert explained(error) == "error: a\ufffd[2Jb\nhint: c d\ne\n"

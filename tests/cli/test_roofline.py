@@ -106,3 +106,47 @@ def test_a_wrong_option_is_an_error(kmrun, words: list[str], said: str) -> None:
     ran = kmrun("roofline", *words)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--gpu 4090 --ai 1e308", "--ai 1e+308: no machine has or needs so large a number of flop/byte"),
+        ("--gpu 4090 --ai 1e-300", "--ai 1e-300: no machine has or needs so small a number of flop/byte"),
+        ("--gpu 4090 --ai inf", "--ai must be a positive number of flop/byte, not inf"),
+        ("--gpu 4090 --ai nan", "--ai must be a positive number of flop/byte, not nan"),
+        (
+            "--peak-bw 1e300 --peak-tflops 1e300",
+            "--peak-bw 1e+300: no machine has or needs so large a number of GB/s",
+        ),
+        (
+            "--peak-bw 1 --peak-tflops 1e-300",
+            "--peak-tflops 1e-300: no machine has or needs so small a number of TFLOP/s",
+        ),
+    ],
+)
+def test_numbers_of_no_machine(kmrun, words, sentence) -> None:
+    ran = kmrun("roofline", *words.split())
+    assert (ran.code, ran.out, ran.err) == (2, "", f"error: {sentence}\n")
+
+
+@pytest.mark.parametrize("bandwidth", ["1e-9", "1", "1e9"])
+@pytest.mark.parametrize("peak", ["1e-9", "1", "1e9"])
+@pytest.mark.parametrize("intensity", ["1e-9", "1e9"])
+def test_every_number_that_is_taken_can_be_drawn(kmrun, bandwidth, peak, intensity) -> None:
+    ran = kmrun("roofline", "--peak-bw", bandwidth, "--peak-tflops", peak, "--ai", intensity)
+    assert (ran.code, ran.err) == (0, "")
+    assert max(map(len, ran.out.splitlines())) <= 100
+
+
+def test_a_picture_replaces_only_a_picture(kmrun, tmp_path: Path) -> None:
+    source = tmp_path / "k.py"
+    source.write_text("def f(x): return x\n")
+    ran = kmrun("roofline", "--gpu", "4090", "--svg", source)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"error: --svg {source}: is there already, and is no picture\nhint: name another file\n"
+    assert source.read_text() == "def f(x): return x\n"
+    picture = tmp_path / "p.svg"
+    assert kmrun("roofline", "--gpu", "4090", "--svg", picture).code == 0
+    assert kmrun("roofline", "--gpu", "3090", "--svg", picture).code == 0
+    assert "3090" in picture.read_text()

@@ -1,15 +1,18 @@
+import json
 import os
 import signal
 from dataclasses import replace
 
 import pytest
 
+from kmrun.cli.interrupts import interrupt_once
 from kmrun.cli.session import Job, Session
 from kmrun.core.card import Card
 from kmrun.core.case import Peak
 from kmrun.core.measurement import Bandwidth
 from kmrun.errors import EnvironmentLacks
 from kmrun.report.progress import Progress
+from kmrun.store import results
 from support.cases import CEILINGS, GPU, clause, make_case, make_found
 from support.supervisors import FakeSupervisor
 
@@ -96,17 +99,29 @@ def test_ctrl_c_leaves_what_there_is():
     assert watched.supervisors[0].asked[-1] == "exit"
 
 
-def test_sigterm_is_like_ctrl_c_and_the_handler_is_put_back():
+def test_sigterm_is_like_ctrl_c():
     class Terminated(FakeSupervisor):
         def measure(self, case, progress):
             os.kill(os.getpid(), signal.SIGTERM)
             return super().measure(case, progress)
 
-    before = signal.getsignal(signal.SIGTERM)
+    interrupt_once()
     outcome = Watched(Terminated()).run(job())
     assert outcome.interrupted
     assert outcome.results[0].complete is False
-    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_interrupt_before_the_first_case_leaves_a_valid_document_too():
+    class Impatient(FakeSupervisor):
+        def open_ceilings(self, dtypes):
+            raise KeyboardInterrupt
+
+    watched = Watched(Impatient())
+    outcome = watched.run(job(), job("later"))
+    assert outcome.interrupted
+    (result,) = watched.saved[-1]
+    assert (result.complete, result.cases, result.suite.name) == (False, (), "adding")
+    assert results.parse(json.loads(results.render([result])), "saved") == result
 
 
 def test_a_machine_that_breaks_ends_the_run_with_what_there_is():

@@ -28,6 +28,12 @@ def test_a_case_is_shown_as_it_begins(clock):
     assert last(stream) == "1/12  sdpa s=4096 bf16"
 
 
+def test_a_name_cannot_move_the_cursor(clock):
+    stream = io.StringIO()
+    Line(stream, 1, clock).start("a\r\x1b[2Jb")
+    assert last(stream) == "1/1  a \ufffd[2Jb"
+
+
 def test_without_cases_there_is_no_counter(clock):
     stream = io.StringIO()
     line = Line(stream, 0, clock)

@@ -6,6 +6,7 @@ import pytest
 from kmrun.core.entries import device_entry
 from kmrun.core.measurement import Finding
 from kmrun.core.score import Roofs
+from kmrun.report.table import render
 from kmrun.report.view import repro, view
 from kmrun.report.words import LABELS, axes_label, case_labels, word_of
 from support.cases import GPU, clause, make_case, make_found, make_rival
@@ -159,6 +160,22 @@ def test_what_stops_many_cases_is_told_once():
     (told,) = view(make_result(*cases)).paragraphs
     assert (told.word, told.case_id) == ("ERROR", "add[s=1] and 1 more")
     assert shlex.split(told.repro)[3] == "add[s=1]"
+
+
+def test_what_others_wrote_cannot_reach_the_terminal():
+    loud = Finding("raised", "it raised \udcff\0\x1b[31mred", "kernel", "error", "a\x1b[2Jb\n\u202ec")
+    broken = entry(s=1, found={"findings": (loud,), "samples_ns": (), "labels": ("odd\x07",)})
+    result = make_result(broken)
+    result = replace(
+        result,
+        suite=replace(result.suite, name="a\rb", file="bad\udcff.yaml"),
+        device=replace(result.device, name="CPU\x1b]0;title\x07"),
+        environment={"torch": "2\x9b31m"},
+    )
+    text = render(view(result), 1)
+    assert all(char.isprintable() for char in text.replace("\n", ""))
+    assert "it raised \ufffd\ufffd\ufffd[31mred" in text
+    assert "kmrun $'bad\\xff.yaml' -k 'add[s=1]' --seed 7" in text
 
 
 def test_the_command_keeps_the_device():

@@ -48,12 +48,12 @@ def test_cases_are_turned_into_text_once(tmp_path, monkeypatch):
 
 def test_an_existing_file_stays_until_the_first_document_is_whole(tmp_path):
     path = tmp_path / "out.json"
-    path.write_text("precious")
+    path.write_text('{"kmrun_result": 1}')
     target = ResultFile(path)
-    assert path.read_text() == "precious"
+    assert path.read_text() == '{"kmrun_result": 1}'
     with pytest.raises(ValueError, match="JSON compliant"):
         target.write([make_result(wall_s=float("nan"))])
-    assert path.read_text() == "precious"
+    assert path.read_text() == '{"kmrun_result": 1}'
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.json"]
 
 
@@ -94,6 +94,51 @@ def test_targets_that_cannot_be_written_are_refused_before_measuring(tmp_path, m
     with pytest.raises(UsageError, match="read-only") as caught:
         ResultFile(locked)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"kmrun: 1\nsuite: s\n", b"def f(x): return x\n", b"{}", b"[{}]", b'{"kmrun": 1}', b"\xff\xfe", b"[1]"],
+)
+def test_what_is_no_result_is_never_overwritten(tmp_path, content):
+    path = tmp_path / "mine"
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        ResultFile(path)
+    assert caught.value.sentence == f"--save {path}: is there already, and is no result of kmrun"
+    assert caught.value.hint == "name another file, or take that one away"
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("content", ["", "\n", '{"kmrun_result": 99}', "[]", render([make_result()])])
+def test_an_empty_file_and_an_earlier_result_are_replaced(tmp_path, content):
+    path = tmp_path / "out.json"
+    path.write_text(content)
+    ResultFile(path).write([make_result()])
+    assert read(path) == [make_result()]
+
+
+def test_names_that_cannot_be_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="file name too long"):
+        ResultFile(tmp_path / ("x" * 300))
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(UsageError, match=r"symbolic links|lead to themselves"):
+        ResultFile(loop)
+
+
+def test_the_longest_name_that_can_be_is_written(tmp_path):
+    path = tmp_path / ("x" * 255)
+    ResultFile(path).write([make_result()])
+    assert read(path)
+
+
+def test_text_that_is_no_unicode_is_spelled_out(tmp_path):
+    path = tmp_path / "out.json"
+    ResultFile(path).write([make_result(make_entry(make_case(id="odd[\udcff,\x00,\x1b,😀]")))])
+    (result,) = read(path)
+    assert result.cases[0].id == "odd[\\udcff,\x00,\x1b,😀]"
 
 
 def test_numbers_stand_on_one_line_and_text_is_untouched():

@@ -1,0 +1,73 @@
+"""Ctrl-C once, again and again, at every moment: the process ends with 130, never by the signal."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from kmrun.cli.interrupts import ignore_from_now_on, interrupt_once
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sends signals")
+
+NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+SCRIPT = """
+import sys, time
+import kmrun.cli as cli
+
+def slow(words):
+    print("here", flush=True)
+    try:
+        time.sleep(30)
+    finally:
+        {cleaning}
+        print("cleaned", flush=True)
+
+cli.with_default_command = slow
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_interrupts_while_cleaning_up_do_not_disturb_it(number):
+    script = SCRIPT.format(cleaning="time.sleep(0.5)")
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline() == "here\n"
+    while child.poll() is None:
+        os.kill(child.pid, number)
+        time.sleep(0.02)
+    out, err = child.communicate()
+    assert (child.returncode, out, err) == (130, "cleaned\n", "interrupted\n")
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_first_interrupts_and_the_second_does_nothing(number):
+    interrupt_once()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(number)
+    for again in NUMBERS:
+        signal.raise_signal(again)
+
+
+def test_a_settled_exit_code_is_not_changed():
+    interrupt_once()
+    ignore_from_now_on()
+    for number in NUMBERS:
+        signal.raise_signal(number)
+
+
+def test_what_others_do_with_a_signal_stays():
+    def debugger(number, frame):
+        raise AssertionError("not to be called")
+
+    signal.signal(signal.SIGINT, debugger)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    interrupt_once()
+    ignore_from_now_on()
+    assert signal.getsignal(signal.SIGINT) is debugger
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
