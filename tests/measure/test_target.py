@@ -1,5 +1,6 @@
 import pickle
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,14 @@ def test_what_cannot_be_called_is_the_suites_fault(folder):
 
 def test_a_target_without_a_colon_is_refused(folder):
     assert refusal("torch.add", folder).code == "target_missing"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names there are bytes")
+def test_a_folder_whose_name_is_no_unicode(folder):
+    odd = Path(str(folder), "bad\udcff")
+    odd.mkdir()
+    (odd / "a.py").write_text("from .b import g\ndef f(): return g()\n")
+    (odd / "b.py").write_text("def g(): return 7\n")
+    assert resolve("a.py:f", str(odd))() == 7
+    (odd / "c.py").write_text("raise ValueError('mine')\n")
+    assert refusal("c.py:f", odd).sentence == "importing c.py raised ValueError: mine"
