@@ -160,9 +160,14 @@ def kernels_lines(kernels: Sequence[KernelAnswer], block_assumed: bool) -> list[
     """Return a table of all kernels."""
     block = kernels[0].answer.launch.block_threads
     assumed = " (--block says otherwise)" if block_assumed else ""
+    # Kernels often agree in all that counts here, and a sweep over block sizes is worth computing once.
+    best = {
+        answer: _listed(best_sizes(answer.target.limits, answer.launch)[0])
+        for answer in {item.answer for item in kernels}
+    }
     found = [item.answer.occupancy for item in kernels]
     columns = [
-        Column("kernel", [item.kernel.name for item in kernels], left=True),
+        Column("kernel", _names(kernels), left=True),
         Column("for", [item.kernel.cc for item in kernels]),
         Column("registers", [str(item.kernel.registers) for item in kernels]),
         Column("shared", [str(item.kernel.static_smem_bytes) for item in kernels], "bytes"),
@@ -171,13 +176,24 @@ def kernels_lines(kernels: Sequence[KernelAnswer], block_assumed: bool) -> list[
         Column("occupancy", [f"{one.fraction:.0%}" for one in found]),
         Column("limited by", [_limit(one) for one in found], left=True),
     ]
-    best = [_listed(best_sizes(item.answer.target.limits, item.answer.launch)[0]) for item in kernels]
     notes = [
-        f"{item.kernel.name} ({item.kernel.cc}): best block size {sizes}"
-        for item, sizes, one in zip(kernels, best, found, strict=True)
-        if str(block) not in sizes.replace(" or", ",").split(", ") and one.blocks_per_sm
+        f"{name} ({item.kernel.cc}): best block size {sizes}"
+        for name, item, one in zip(_names(kernels), kernels, found, strict=True)
+        if (sizes := best[item.answer])
+        and str(block) not in sizes.replace(" or", ",").split(", ")
+        and one.blocks_per_sm
     ]
     return [f"{block} threads per block{assumed}", "", *render(columns), *([""] if notes else []), *notes]
+
+
+def _names(kernels: Sequence[KernelAnswer]) -> list[str]:
+    """Return the kernels' names; as the compiler spells them where the readable form fits several."""
+    spellings: dict[str, set[str]] = {}
+    for item in kernels:
+        spellings.setdefault(item.kernel.name, set()).add(item.kernel.mangled)
+    return [
+        item.kernel.name if len(spellings[item.kernel.name]) == 1 else item.kernel.mangled for item in kernels
+    ]
 
 
 def _text(file: str) -> str:
@@ -191,9 +207,9 @@ def _text(file: str) -> str:
 
 def _verdict(found: Occupancy) -> list[str]:
     if found.blocks_per_sm == 0:
-        return [
-            f"This launch cannot run: the {' and '.join(found.limited_by)} of one block do not fit an SM."
-        ]
+        what = " and ".join(found.limited_by)
+        verb = "does" if what == "shared memory" else "do"
+        return [f"This launch cannot run: the {what} of one block {verb} not fit an SM."]
     allowed = ", ".join(f"{name} {limit}" for name, limit in found.limits.items() if limit is not None)
     return [
         f"occupancy         {found.fraction:.1%}, {found.warps_per_sm} of {found.max_warps_per_sm} warps",

@@ -105,17 +105,28 @@ def test_every_kernel_of_ptxas_is_reported(kmrun) -> None:
     assert ran.out.startswith(
         "128 threads per block\n"
         "\n"
-        "kernel       for   registers   shared   spills   blocks   occupancy   limited by\n"
-        "                                bytes    bytes   per SM\n"
-        "my::add    sm_86          12        0        0       12        100%   warps\n"
-        "heavy      sm_86          64        0     5336        8         67%   registers\n"
-        "reduce     sm_86          12     4096        0       12        100%   warps\n"
-        "my::add   sm_90a          12        0        0       16        100%   warps\n"
+        "kernel              for   registers   shared   spills   blocks   occupancy   limited by\n"
+        "                                       bytes    bytes   per SM\n"
+        "my::add<float>    sm_86          12        0        0       12        100%   warps\n"
+        "heavy             sm_86          64        0     5336        8         67%   registers\n"
+        "reduce            sm_86          12     4096        0       12        100%   warps\n"
+        "my::add<float>   sm_90a          12        0        0       16        100%   warps\n"
     )
     kernels = document(kmrun, "--ptxas", SAMPLE)["kernels"]
     assert [one["compiled_for"] for one in kernels] == ["sm_86"] * 3 + ["sm_90a"] * 3
     assert {one["block_threads"] for one in kernels} == {256}
     assert kernels[0]["mangled"] == "_ZN2my3addIfEEvPKT_S3_PS1_i"
+
+
+def test_kernels_of_one_readable_name_are_told_apart(kmrun, tmp_path: Path) -> None:
+    log = tmp_path / "ptxas.txt"
+    mangled = ("_Z3tplI6__halfEvPf", "_Z3tplI13__nv_bfloat16EvPf")
+    log.write_text(
+        "".join(f"Compiling entry function '{one}' for 'sm_86'\nUsed 32 registers\n" for one in mangled)
+    )
+    ran = kmrun("occupancy", "--ptxas", log)
+    assert ran.code == 0
+    assert all(f"\n{one} " in ran.out for one in mangled)
 
 
 def test_a_named_target_counts_for_all_kernels(kmrun) -> None:
