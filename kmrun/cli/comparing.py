@@ -10,6 +10,7 @@ from kmrun.cli.terminal import colour_wanted, positive, terminal_width
 from kmrun.core.compare import Standing, scaled, sentence
 from kmrun.errors import UsageError
 from kmrun.report.columns import MISSING, WIDTH, Column, figures, render
+from kmrun.report.numbers import readable
 from kmrun.report.terminal_plot import MOST, Curve, Mark
 from kmrun.report.terminal_plot import render as picture
 
@@ -75,7 +76,7 @@ def text(standings: Sequence[Standing], intensity: float | None, choice: RoofCho
 def _lines(standings: Sequence[Standing], intensity: float | None, choice: RoofChoice) -> list[str]:
     lines = []
     if intensity is not None:
-        caption = f"{choice.what or 'A kernel'} at {intensity:.4g} flop/byte, against the {choice.title} roof"
+        caption = f"{choice.what or 'A kernel'} at {readable(intensity, 4)} flop/byte, against the {choice.title} roof"
         lines += [*textwrap.wrap(caption, WIDTH), ""]
     lines += render(_columns(standings, intensity, choice))
     said = sentence(standings)
@@ -118,7 +119,7 @@ def _columns(standings: Sequence[Standing], intensity: float | None, choice: Roo
         first = next((item for item in standings if item.ratio == 1), None)
         reached = figures([_over(item.attainable, 1e12) for item in standings])
         columns += [
-            Column(f"at {intensity:.3g}", reached, "TFLOP/s"),
+            Column(f"at {readable(intensity)}", reached, "TFLOP/s"),
             Column("vs", [_ratio(item.ratio) for item in standings], _cut(first.card.id) if first else ""),
             Column("bound", [item.bound or MISSING for item in standings]),
         ]

@@ -13,7 +13,7 @@ def prices(texts: Sequence[str], catalogue: Catalogue, cards: Sequence[Card]) ->
     """Return $/h by card id, from `CARD=X,...`.
 
     Raises:
-        KmrunError: no such card, one that is not compared, or no price.
+        KmrunError: no such card, one that is not compared, one with two prices, or no price.
     """
     found: dict[str, float] = {}
     compared = [card.id for card in cards]
@@ -31,5 +31,7 @@ def prices(texts: Sequence[str], catalogue: Catalogue, cards: Sequence[Card]) ->
             raise UsageError(
                 f"--cost names {card.id}, which is not compared", f"compared: {', '.join(compared)}"
             )
+        if card.id in found:
+            raise UsageError(f"--cost names {card.id} twice", "give one price a card")
         found[card.id] = price
     return found

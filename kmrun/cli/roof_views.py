@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from kmrun.cli.roof_source import RoofPair
 from kmrun.cli.terminal import colour_wanted, terminal_width
 from kmrun.core.roofline import attainable, bound, ridge_point
+from kmrun.report.numbers import readable
 from kmrun.report.terminal_plot import MARKS, Mark, rate_text, render
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def lines(roofs: RoofPair, marks: Sequence[Mark]) -> list[str]:
     shown = marks[:MOST_MARKS]
     output = [
         roofs.title,
-        f"  peak bandwidth   {roofs.bandwidth / 1e9:.4g} GB/s",
+        f"  peak bandwidth   {readable(roofs.bandwidth / 1e9, 4)} GB/s",
         f"  peak compute     {rate_text(roofs.peak)} ({roofs.peak_title})",
-        f"  ridge point      {ridge_point(roofs.bandwidth, roofs.peak):.3g} flop/byte",
+        f"  ridge point      {readable(ridge_point(roofs.bandwidth, roofs.peak))} flop/byte",
         *([f"  {roofs.note}"] if roofs.note else []),
         "",
         *render([roofs.curve], shown, min(terminal_width(), 100), colour_wanted()),
@@ -78,7 +79,7 @@ def _entry(roofs: RoofPair, mark: Mark) -> dict[str, Any]:
 def _sentence(roofs: RoofPair, mark: Mark) -> str:
     reach = attainable(mark.intensity, roofs.bandwidth, roofs.peak)
     where = _WORDS[bound(mark.intensity, roofs.bandwidth, roofs.peak)]
-    said = f"{mark.name} at {mark.intensity:.3g} flop/byte is {where}: {rate_text(reach)} attainable"
+    said = f"{mark.name} at {readable(mark.intensity)} flop/byte is {where}: {rate_text(reach)} attainable"
     if mark.rate is not None:
         said += f", {rate_text(mark.rate)} measured ({mark.rate / reach:.0%})"
     return said

@@ -27,3 +27,9 @@ def duration(seconds: float) -> str:
 def count(number: int, noun: str) -> str:
     """Return `1 case`, `3 cases`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def readable(value: float, digits: int = 3) -> str:
+    """Return a number with so many digits, and with all before its point: `0.0833`, `20`, `1170`."""
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e" in text and 1 <= abs(value) < 1e9 else text

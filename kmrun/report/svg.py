@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from kmrun.report.numbers import readable
 from kmrun.report.terminal_plot import Curve, Mark, Span, axes, rate_text
 
 _WIDTH, _HEIGHT = 860, 480
@@ -97,12 +98,12 @@ def _legend(curves: Sequence[Curve], marks: Sequence[Mark]) -> list[str]:
     for index, curve in enumerate(curves):
         y = _HEIGHT + index * _LEGEND_ROW
         lines.append(f'<path d="M{_LEFT} {y}h36" {_stroke(index)}/>')
-        text = f"{curve.name}, ridge at {curve.ridge:.3g} flop/byte"
+        text = f"{curve.name}, ridge at {readable(curve.ridge)} flop/byte"
         lines.append(f'<text x="{_LEFT + 46}" y="{y + 4}">{escape(text)}</text>')
     for index, mark in enumerate(marks):
         y = _HEIGHT + (len(curves) + index) * _LEGEND_ROW
         lines.append(f'<circle cx="{_LEFT + 18}" cy="{y}" r="5" fill="var(--ink)"/>')
         reached = f", measured {rate_text(mark.rate)}" if mark.rate else ""
-        text = f"{mark.name} at {mark.intensity:.3g} flop/byte{reached}"
+        text = f"{mark.name} at {readable(mark.intensity)} flop/byte{reached}"
         lines.append(f'<text x="{_LEFT + 46}" y="{y + 4}">{escape(text)}</text>')
     return lines

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from kmrun.report.numbers import readable
+
 SYMBOLS = "*o+x#@%&"
 MOST = len(SYMBOLS)
 _COLOURS = (36, 33, 35, 32, 34, 31, 96, 93)
@@ -141,10 +143,10 @@ def _legend(curves: Sequence[Curve], marks: Sequence[Mark], colour: bool, width:
     at = f" ({_RIDGE}) at" if len(curves) == 1 else " at"
     for index, curve in enumerate(curves):
         symbol = _paint(SYMBOLS[index], index, colour)
-        lines.append(f"{indent}{symbol} {curve.name}, ridge{at} {curve.ridge:.3g} flop/byte")
+        lines.append(f"{indent}{symbol} {curve.name}, ridge{at} {readable(curve.ridge)} flop/byte")
     for letter, mark in zip(MARKS, marks, strict=False):
         reached = f", measured {rate_text(mark.rate)}" if mark.rate else ""
-        where = f" at {mark.intensity:.3g} flop/byte{reached}"
+        where = f" at {readable(mark.intensity)} flop/byte{reached}"
         room = width - len(indent) - 2 - len(where)
         name = mark.name if len(mark.name) <= room else mark.name[: max(8, room - 2)] + ".."
         lines.append(f"{indent}{letter} {name}{where}")
@@ -167,5 +169,5 @@ def rate_text(rate: float) -> str:
     """Return flop/s with three digits: `989 TFLOP/s`."""
     for factor, unit in _RATES:
         if rate >= factor:
-            return f"{rate / factor:.3g} {unit}"
-    return f"{rate:.3g} FLOP/s"
+            return f"{readable(rate / factor)} {unit}"
+    return f"{readable(rate)} FLOP/s"

@@ -103,7 +103,7 @@ def _may_be_replaced(path: Path) -> bool:
         return True
     try:
         plain = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     documents = plain if isinstance(plain, list) else [plain]
     return all(isinstance(document, dict) and "kmrun_result" in document for document in documents)
@@ -162,7 +162,7 @@ def read(path: Path) -> list[Result]:
         plain = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(f"{path}: {(error.strerror or str(error)).lower()}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: not JSON: {error}", "a result file is what --save writes") from error
     documents = plain if isinstance(plain, list) else [plain]
     return [parse(document, str(path)) for document in documents]

@@ -173,6 +173,7 @@ def test_a_case_that_gives_no_intensity_is_an_error(kmrun, suite: Path, pattern:
         (["4090", "--cost", "4090"], "error: --cost '4090' is no price"),
         (["4090", "--cost", "4090=free"], "error: --cost '4090=free' is no price"),
         (["4090", "--cost", "4090=-1"], "error: --cost '4090=-1' is no price"),
+        (["4090", "--cost", "4090=1,rtx-4090=2"], "error: --cost names rtx-4090 twice"),
         (["4090", "--cost", "t4=1"], "error: --cost names t4, which is not compared"),
         (["4090", "--sort", "beauty"], "error: cannot sort by 'beauty'"),
         (["4090", "--sort", "attainable"], "error: nothing to sort by: --sort attainable needs an intensity"),

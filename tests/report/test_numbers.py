@@ -16,3 +16,11 @@ def test_duration_and_count():
     ]
     assert numbers.count(1, "case") == "1 case"
     assert numbers.count(0, "case") == "0 cases"
+
+
+def test_readable_has_no_exponent_where_a_person_needs_none():
+    values = (0.08333, 0.33, 20.0, 81.92, 999.7, 1170.3, 27310.4, 1e-7, 1e21)
+    assert [numbers.readable(value) for value in values] == [
+        *("0.0833", "0.33", "20", "81.9", "1000", "1170", "27310", "1e-07", "1e+21")
+    ]
+    assert numbers.readable(12345.6, 4) == "12346"

@@ -153,6 +153,7 @@ def test_numbers_stand_on_one_line_and_text_is_untouched():
     ("text", "said"),
     [
         ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
         ("[1]", "no result document"),
         ("{}", "no result document"),
         ('{"kmrun_result": true}', "no result document"),
