@@ -41,7 +41,8 @@ def problem(item: SchemaError, root: type[BaseModel]) -> Problem:
     if item.type in ("union_tag_not_found", "union_tag_invalid"):
         return _tag(item, model_shape.at(root, item.location))
     if item.on_key:
-        return Problem(BAD_NAME, item.path, _bad_name(str(item.path[-1])), _NAME_HINT, on_key=True)
+        hint = _ID_HINT if item.path[:1] in _CATALOGUES else _NAME_HINT
+        return Problem(BAD_NAME, item.path, _bad_name(str(item.path[-1])), hint, on_key=True)
     if item.value is None and item.path and item.type != "value_type":
         key = item.path[-1]
         text = f"'{key}' has no value" if isinstance(key, str) else "an empty list item"
@@ -51,6 +52,8 @@ def problem(item: SchemaError, root: type[BaseModel]) -> Problem:
 
 
 _NAME_HINT = "letters, digits and '_', not starting with a digit"
+_ID_HINT = "small letters and digits, with '-' and '.' between them"
+_CATALOGUES = (("cards",), ("architectures",), ("models",), ("quants",))
 
 
 def unknown(item: SchemaError) -> str:
@@ -92,6 +95,8 @@ def _missing(item: SchemaError) -> Problem:
     where = item.path[:-1]
     owner = item.parent.get("name") if isinstance(item.parent, dict) else None
     of = f" in kernel '{owner}'" if isinstance(owner, str) and len(where) == 2 else ""
+    if where[:1] in _CATALOGUES and len(where) == 2:
+        of = f" in '{where[1]}'"
     hint = _MISSING_HINTS.get(str(name), "")
     if name == "reason" and isinstance(item.parent, dict) and "metric" in item.parent:
         hint = "say why it is not compared"

@@ -79,7 +79,7 @@ def examine(path: FilePath, name: str | None = None) -> Examined:
     suite, indices, more = _validated(document, lost)
     bare = bare_axis_values(document)
     more = [*more, *bare]
-    problems = [item for item in (*problems, *more) if not _is_spoiled(item.path, document)]
+    problems = [item for item in (*problems, *more) if not is_spoiled(item.path, document)]
     found = [*loaded.diagnostics, *foreign, *to_diagnostics(problems, document)]
     spoiled = {place[1] for place in document.spoiled if len(place) > 1 and place[0] == "kernels"}
     spoiled |= {item.path[1] for item in bare}
@@ -193,5 +193,6 @@ def _only(suite: Suite, indices: tuple[int, ...], wanted: list[int]) -> tuple[Su
     return suite.model_copy(update={"kernels": kernels}), tuple(wanted)
 
 
-def _is_spoiled(path: Path, document: Document) -> bool:
+def is_spoiled(path: Path, document: Document) -> bool:
+    """Return whether the loader already reported a mistake there, so that nothing else is to be said."""
     return any(path[: len(place)] == place for place in document.spoiled)

@@ -55,7 +55,7 @@ def load_file(path: Path, name: str | None = None, limits: Limits = LIMITS) -> L
 def load_bytes(content: bytes, name: str, limits: Limits = LIMITS) -> Loaded:
     """Read YAML from bytes. Raises InvalidSuite as `load_file` does."""
     if len(content) > limits.file_bytes:
-        raise _refused(name, "K107", f"larger than {limits.file_bytes // 1024} KiB", "split the suite")
+        raise _refused(name, "K107", f"larger than {limits.file_bytes // 1024} KiB", "split the file")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

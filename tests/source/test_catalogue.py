@@ -265,6 +265,10 @@ def test_an_overlay_adds_and_replaces_cards(tmp_path: Path) -> None:
         ("bus_bits: 384", "bus_bts: 384", 11, "bus_bts"),
         ("vector: 2200", "vector: -1", 10, "50"),
         ("kmrun_cards: 1", "kmrun_cards: 2", 1, "1"),
+        ("pin_gbps: 21", "pin_gbps: yes", 11, "'yes' is a string to some YAML readers"),
+        ("gib: 24", "gib: 1e400", 11, "larger than any floating-point number"),
+        ("    vendor: nvidia\n", "", 4, "'vendor' is missing in 'lab-4090'"),
+        ("lab-4090:", "Lab 4090!:", 3, "'Lab 4090!' cannot be a name"),
         ("[lab]", "[lab, lab-4090, t4]", None, ""),
     ],
 )
