@@ -256,3 +256,9 @@ def is_sum(inputs, outputs):
 
 def property_raises(inputs, outputs):
     raise RuntimeError("the property is broken")
+
+
+def asserts_on_the_device(x, y):
+    torch.zeros(4, device=x.device)[torch.tensor([10**6], device=x.device)]
+    torch.cuda.synchronize()
+    return x + y
