@@ -1,6 +1,6 @@
-"""Wall time of `kmrun compare` against `kernelmeter compare`: paired runs, interleaved, median of the ratios.
+"""Wall time of whole commands beside kernelmeter's: paired runs, interleaved, median of the ratios.
 
-    python tests/bench/compare_speed.py [-n 31] [--kmrun PATH --kernelmeter PATH]
+    python tests/bench/command_speed.py compare|llm [-n 31] [--kmrun PATH --kernelmeter PATH]
 
 Without paths it makes two fresh virtual environments, puts kernelmeter 0.9.0 into one and this checkout's wheel
 into the other. Exit status 1: slower than 1.5 times.
@@ -18,16 +18,10 @@ from pathlib import Path
 
 LIMIT = 1.5
 ROOT = Path(__file__).resolve().parents[2]
-QUESTION = [
-    "compare",
-    "4090",
-    "a100-80gb",
-    "h100-sxm",
-    "--ai",
-    "0.33",
-    "--cost",
-    "4090=0.35,a100-80gb=1.19,h100-sxm=2.69",
-]
+QUESTIONS = {
+    "compare": "4090 a100-80gb h100-sxm --ai 0.33 --cost 4090=0.35,a100-80gb=1.19,h100-sxm=2.69",
+    "llm": "70b --quant q4 --gpus 4090 a100-80gb h100-sxm --cost a100-80gb=1.19,h100-sxm=2.69",
+}
 
 
 def main() -> int:
@@ -35,6 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("command", choices=QUESTIONS)
     parser.add_argument("-n", type=int, default=31, help="pairs (31)")
     parser.add_argument("--kmrun", type=Path, help="a kmrun script that is installed already")
     parser.add_argument("--kernelmeter", type=Path, help="a kernelmeter script that is installed already")
@@ -43,7 +38,8 @@ def main() -> int:
         ours = options.kmrun or install(Path(folder) / "kmrun", [str(ROOT)], "kmrun")
         packages = ["--no-deps", "kernelmeter==0.9.0"]
         theirs = options.kernelmeter or install(Path(folder) / "kernelmeter", packages, "kernelmeter")
-        pairs = measure(ours, theirs, options.n)
+        words = [options.command, *QUESTIONS[options.command].split()]
+        pairs = measure(ours, theirs, words, options.n)
     ratio = statistics.median(mine / other for mine, other in pairs)
     print(f"kmrun        {1e3 * statistics.median(mine for mine, _ in pairs):7.1f} ms median of {len(pairs)}")
     print(f"kernelmeter  {1e3 * statistics.median(other for _, other in pairs):7.1f} ms")
@@ -59,22 +55,22 @@ def install(folder: Path, packages: list[str], script: str) -> Path:
     return binaries / script
 
 
-def measure(ours: Path, theirs: Path, count: int) -> list[tuple[float, float]]:
+def measure(ours: Path, theirs: Path, words: list[str], count: int) -> list[tuple[float, float]]:
     """Return pairs of seconds, ours first; the order within a pair is drawn, two pairs warm the caches up."""
     pairs = []
     for index in range(count + 2):
         programs = [ours, theirs]
         random.shuffle(programs)
-        seconds = {program: wall_s(program) for program in programs}
+        seconds = {program: wall_s([program, *words]) for program in programs}
         if index >= 2:
             pairs.append((seconds[ours], seconds[theirs]))
     return pairs
 
 
-def wall_s(program: Path) -> float:
+def wall_s(command: list[str | Path]) -> float:
     """Return the wall time of one run in seconds."""
     begin = time.perf_counter()
-    subprocess.run([program, *QUESTION], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begin
 
 
