@@ -49,6 +49,8 @@ class Check:
 class Output:
     """An output. `arg` names the caller-allocated buffer it is passed as, None when it is returned.
 
+    `layout` is how that buffer lies in memory, as an `Argument`'s.
+
     `learned`: taken from the reference, where the suite does not declare it.
     """
 
@@ -57,6 +59,7 @@ class Output:
     dtype: str
     arg: str | None = None
     learned: bool = False
+    layout: Any = None
 
 
 @dataclass(frozen=True, slots=True)

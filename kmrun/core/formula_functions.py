@@ -75,6 +75,19 @@ def kind(value: Value) -> str:
     return "null"
 
 
+def described(value: Value) -> str:
+    """Return a value as a sentence shows it; what has no short form by its kind."""
+    if isinstance(value, str):
+        return f"'{value}'"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return (
+        f"{value:g}"
+        if isinstance(value, float) and not value.is_integer()
+        else (str(value) if is_number(value) else kind(value))
+    )
+
+
 def _number(values: Sequence[Value], index: int, name: str) -> int | float:
     value = values[index]
     if not is_number(value):

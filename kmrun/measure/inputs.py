@@ -19,6 +19,7 @@ from kmrun.measure.target import resolve
 
 __all__ = [
     "InputError",
+    "arranged",
     "build",
     "call_arguments",
     "call_arguments_for",
@@ -181,27 +182,31 @@ def _allocate(argument: Argument, device: torch.device) -> torch.Tensor:
             "input_invalid", f"{argument.name}: init: {argument.init} came without shape or dtype"
         )
     where = torch.device(argument.device) if argument.device else device
-    shape, dtype, layout = argument.shape, torch_dtype(argument.dtype, where), argument.layout
+    return arranged(argument.name, argument.shape, torch_dtype(argument.dtype, where), argument.layout, where)
+
+
+def arranged(
+    name: str, shape: tuple[int, ...], dtype: torch.dtype, layout: Any, where: torch.device
+) -> torch.Tensor:
+    """Return a tensor of this shape that lies in memory as `layout` says; its content is not defined.
+
+    Raises:
+        InputError: the layout does not fit the shape.
+    """
     if layout in (None, "contiguous"):
         return torch.empty(shape, dtype=dtype, device=where)
     if layout == "channels_last":
         if len(shape) not in (4, 5):
-            raise InputError(
-                "input_invalid", f"{argument.name}: layout: channels_last needs 4 or 5 dimensions"
-            )
+            raise InputError("input_invalid", f"{name}: layout: channels_last needs 4 or 5 dimensions")
         memory = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
         return torch.empty(shape, dtype=dtype, device=where, memory_format=memory)
     if layout == "transposed":
         if len(shape) < 2:
-            raise InputError(
-                "input_invalid", f"{argument.name}: layout: transposed needs 2 dimensions or more"
-            )
+            raise InputError("input_invalid", f"{name}: layout: transposed needs 2 dimensions or more")
         return torch.empty((*shape[:-2], shape[-1], shape[-2]), dtype=dtype, device=where).mT
     strides = tuple(layout["strides"]) if isinstance(layout, Mapping) else tuple(layout)
     if len(strides) != len(shape) or any(stride < 0 for stride in strides):
-        raise InputError(
-            "input_invalid", f"{argument.name}: strides {list(strides)} do not fit shape {list(shape)}"
-        )
+        raise InputError("input_invalid", f"{name}: strides {list(strides)} do not fit shape {list(shape)}")
     # Gaps between rows are part of the storage: poisoned, so that reading them shows.
     extent = (
         1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if all(shape) else 0

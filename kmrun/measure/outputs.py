@@ -10,6 +10,7 @@ from kmrun.core.measurement import FaultKind
 from kmrun.measure.builders import poison
 from kmrun.measure.dtypes import short_name, torch_dtype
 from kmrun.measure.faults import Outcome, SideFault, one_line
+from kmrun.measure.inputs import arranged
 
 __all__ = [
     "OutputError",
@@ -243,7 +244,9 @@ def allocate(case: Case, device: torch.device) -> dict[str, torch.Tensor]:
     buffers = {}
     for output in case.outputs or ():
         if output.arg is not None:
-            buffer = torch.empty(output.shape, dtype=torch_dtype(output.dtype, device), device=device)
+            buffer = arranged(
+                output.name, output.shape, torch_dtype(output.dtype, device), output.layout, device
+            )
             poison(buffer)
             buffers[output.arg] = buffer
     return buffers

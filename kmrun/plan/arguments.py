@@ -8,11 +8,12 @@ from kmrun.core.dtypes import find
 from kmrun.core.formula import Scope, TensorValue, Value
 from kmrun.core.formula_error import did_you_mean
 from kmrun.core.plain import to_plain
-from kmrun.plan.builders import Fault, fault, layout_fault
+from kmrun.plan.builders import layout_fault
 from kmrun.plan.definition import Definition, Work
 from kmrun.plan.derived import derived_maker, lengths_maker
 from kmrun.plan.expression import Expressions, needs
-from kmrun.plan.maker import Maker
+from kmrun.plan.filling import Fault, fault
+from kmrun.plan.maker import Maker, exact
 from kmrun.plan.parts import Options, compile_layout, compile_options, compile_shape
 from kmrun.plan.report import BAD_GRADIENT, BAD_OPTION, BAD_SHAPE, UNKNOWN_ARGUMENT, Failure
 from kmrun.plan.values import compile_value
@@ -182,10 +183,10 @@ class Arguments:
 
 
 def _option_failure(wrong: Fault, own: Options, path: Path, shape_key: str) -> Failure:
-    key, sentence, hint = wrong
+    key, sentence, hint, item = wrong
     if key is None or key == "dtype":
         return Failure(BAD_SHAPE, (*path, key or shape_key), sentence, hint)
-    return own.whole(key, BAD_OPTION, sentence, hint, path)
+    return own.whole(key, BAD_OPTION, sentence, hint, path, item)
 
 
 def _definer(name: str, maker: Maker) -> Callable[[Work], Value]:
@@ -208,10 +209,10 @@ def _tensor_value(item: Mapping[str, Any]) -> Value:
 def _remembering(maker: Maker) -> Maker:
     """Return a maker that gives points with the same needed values the very same argument."""
     wanted = tuple(sorted(maker.needs))
-    made: dict[tuple[Value, ...], Argument] = {}
+    made: dict[Value, Argument] = {}
 
     def make(scope: Scope) -> Argument:
-        key = tuple([scope[name] for name in wanted])
+        key = exact(tuple([scope[name] for name in wanted]))
         argument = made.get(key)
         if argument is None:
             argument = made[key] = maker.make(scope)

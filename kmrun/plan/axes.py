@@ -9,6 +9,7 @@ from kmrun.core.case import Path
 from kmrun.core.dtypes import canonical
 from kmrun.core.formula import Value
 from kmrun.core.formula_error import did_you_mean
+from kmrun.plan.maker import exact
 from kmrun.plan.names import DEVICE
 from kmrun.plan.report import BAD_RANGE, SAME_CASE, TOO_MANY_CASES, UNKNOWN_DEVICE, Report
 from kmrun.schema.suite import Kernel, Linear, Pow2
@@ -118,10 +119,10 @@ class Axes:
         return matrix
 
     def _check_repeats(self, values: Sequence[Value], place: Path) -> None:
-        seen: set[tuple[type, Value]] = set()
+        seen: set[Value] = set()
         for index, value in enumerate(values):
             spelled = canonical(value) if isinstance(value, str) else None
-            key = (type(value), spelled or value)
+            key = exact(spelled or value)
             if key in seen:
                 self.report.error(
                     SAME_CASE, (*place, index), f"'{place[-1]}' has this value already", "remove one"
@@ -163,7 +164,8 @@ class Axes:
             return value
         hint = ""
         if isinstance(value, str):
-            hint = did_you_mean(value, [*DEVICE_KINDS, *(cards or ())])
+            is_kind = value.casefold() in DEVICE_KINDS
+            hint = did_you_mean(value, DEVICE_KINDS if is_kind else (*DEVICE_KINDS, *(cards or ())))
         shown = f"'{value}'" if isinstance(value, str) else "this"
         self.report.error(
             UNKNOWN_DEVICE,

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 from kmrun.core.case import Path
 from kmrun.core.formula import Formula, Value
+from kmrun.core.formula_error import WRONG_TYPE
 from kmrun.plan.axes import Axes, Point
 from kmrun.plan.definition import Definition, closure
 from kmrun.plan.ids import shown_value
+from kmrun.plan.maker import exact
 from kmrun.plan.report import Failure, Report, place_in_kernel
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
@@ -55,7 +57,9 @@ class Blame:
             failing = frozenset(group.points)
             if any(axis in related.every and failing <= at for axis, at in told):
                 continue
-            axis = _guilty(related, [points[index] for index in group.points], good, axes.word_axes)
+            axis = _guilty(
+                related, [points[index] for index in group.points], good, group.failure.code, axes.word_axes
+            )
             first = points[group.points[0]]
             place = axes.place(first, axis) if axis is not None else None
             if axis is None or place is None:
@@ -98,26 +102,33 @@ def _related_axes(
 
 
 def _guilty(
-    related: _Related, failing: Sequence[Point], good: Sequence[Point], word_axes: Collection[str]
+    related: _Related,
+    failing: Sequence[Point],
+    good: Sequence[Point],
+    code: str,
+    word_axes: Collection[str],
 ) -> str | None:
     """Return the axis whose value did it, None when the formula or no single axis did."""
     if not good:
-        # An axis of words (dtypes, layouts) is right as it is: the formula should not compute with it.
-        return None if related.exact in word_axes else related.exact
+        # An axis of words (dtypes, layouts) is right as it is: the formula should not compute with it. So is one
+        # of numbers or lists where the formula wants another kind of value.
+        if related.exact in word_axes:
+            return None
+        if code == WRONG_TYPE and not any(
+            isinstance(point.axes.get(related.exact or ""), str) for point in failing
+        ):
+            return None
+        return related.exact
     candidates = related.near or related.every
     separating = [
         axis
         for axis in candidates
-        if not {_key(point.axes.get(axis)) for point in failing}
-        & {_key(point.axes.get(axis)) for point in good}
+        if not {exact(point.axes.get(axis)) for point in failing}
+        & {exact(point.axes.get(axis)) for point in good}
     ]
     if related.exact in separating:
         return related.exact
     return separating[0] if len(separating) == 1 else None
-
-
-def _key(value: Value) -> tuple[type, Value]:
-    return type(value), value
 
 
 def _tell_formula(

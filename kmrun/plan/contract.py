@@ -49,7 +49,9 @@ class Contract:
                     "give the kernel a 'reference' or a 'versus'",
                     on_key=True,
                 )
-            when = expressions.compile((*place, "when"), written.when) if written.when is not None else None
+            when = None
+            if written.when is not None:
+                when = expressions.condition((*place, "when"), written.when)
             self.promises.append(
                 Promise(
                     clause=Clause(written.kind, bounds, written.xfail, place),
@@ -71,7 +73,7 @@ class Contract:
         for promise in self.promises:
             if not promise.sound or not promise.tags_fit:
                 continue
-            if promise.when is None or promise.when.evaluate(scope):
+            if promise.when is None or promise.when.holds(scope):
                 promise.applied = True
                 found.append(promise.clause)
         if all(promise.when is None for promise in self.promises):
@@ -103,5 +105,9 @@ def _check_cards(bounds: Iterable[str], path: Path, known_cards: Collection[str]
                     on_key=True,
                 )
             continue
-        hint = did_you_mean(name, [*known_cards, "cpu", "gpu"]) or "`kmrun gpus` lists the cards"
+        kinds = ("cpu", "gpu")
+        hint = (
+            did_you_mean(name, kinds if name.casefold() in kinds else (*known_cards, *kinds))
+            or "`kmrun gpus` lists the cards"
+        )
         report.error(UNKNOWN_CARD, (*path, name), f"unknown card '{name}'", hint, on_key=True)

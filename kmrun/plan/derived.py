@@ -22,6 +22,9 @@ def derived_maker(
     key, written = _dtype_key(builder)
     dtype = expressions.dtype((*path, key), written) if written is not None else None
     shape = compile_shape(builder.shape, (*path, "shape"), expressions) if isinstance(builder, View) else None
+    if isinstance(builder, Quantize) and builder.scale != "block" and builder.block is not None:
+        hint = "write scale: block, or take it out"
+        expressions.report.error(BAD_OPTION, (*path, "block"), "'block' goes with scale: block", hint)
     if (
         own is None
         or (written is not None and dtype is None)
@@ -36,10 +39,14 @@ def derived_maker(
         element = narrow
         if isinstance(builder, Quantize):
             settings["to"] = narrow
-            block = settings["block"]
-            if builder.scale == "block" and (not isinstance(block, int) or block < 1):
-                raise own.whole("block", BAD_OPTION, "scale: block needs a whole number 'block'", "", path)
+            wrong = _quantize_fault(builder, base, narrow, settings["block"])
+            if wrong is not None:
+                raise own.whole(*wrong, "", path)
             element = SCALES_DTYPE if builder.part == "scales" else narrow
+        if isinstance(builder, Pack):
+            wrong = _pack_fault(builder, base, narrow)
+            if wrong is not None:
+                raise own.whole(*wrong, "", path)
         if shape is not None:
             sizes = shape.evaluate(scope)
             unfit = view_fault(sizes, settings["strides"], settings["offset"], base.numel)
@@ -54,6 +61,41 @@ def derived_maker(
 
     wanted = own.needs | needs(dtype) | {builder.of}
     return Maker(wanted | shape.needs if shape is not None else wanted, make)
+
+
+def _quantize_fault(
+    builder: Quantize, base: TensorValue, narrow: str, block: int | float | None
+) -> tuple[str, str, str] | None:
+    """Return (key, code, sentence) of what makes no sense in quantizing such a tensor, None when it does."""
+    wide = find(base.dtype)
+    if not wide.is_float:
+        return "of", BAD_OPTION, f"quantize takes floating tensors, '{builder.of}' holds {base.dtype}"
+    if find(narrow).bits >= wide.bits or find(narrow).kind in ("bool", "complex"):
+        return "to", BAD_OPTION, f"{narrow} is not narrower than {base.dtype}, which '{builder.of}' holds"
+    if builder.scale != "tensor" and not base.shape:
+        return "scale", BAD_OPTION, f"'{builder.of}' is a single number, without rows or columns"
+    if builder.scale == "block":
+        if not isinstance(block, int) or block < 1:
+            return "block", BAD_OPTION, "scale: block needs a whole number 'block'"
+        if base.shape[-1] % block:
+            sentence = f"a row of {base.shape[-1]} elements does not divide into blocks of {block}"
+            return "block", BAD_OPTION, sentence
+    return None
+
+
+def _pack_fault(builder: Pack, base: TensorValue, into: str) -> tuple[str, str, str] | None:
+    """Return (key, code, sentence) of what makes no sense in packing such a tensor, None when it does."""
+    if find(base.dtype).kind not in ("int", "uint", "bool"):
+        return "of", BAD_OPTION, f"pack takes whole numbers, '{builder.of}' holds {base.dtype}"
+    container = find(into)
+    if container.kind not in ("int", "uint"):
+        return "dtype", BAD_OPTION, f"values are packed into integers, not {into}"
+    if container.bits < builder.bits:
+        return "bits", BAD_OPTION, f"{into} has {container.bits} bits, too few for one value"
+    if base.shape and base.shape[-1] * builder.bits % container.bits:
+        sentence = f"a row of {base.shape[-1]} values of {builder.bits} bits does not fill whole {into}s"
+        return "of", BAD_SHAPE, sentence
+    return None
 
 
 def _dtype_key(builder: DerivedBuilder) -> tuple[str, str | None]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kmrun.core.case import Case, Reference
+from kmrun.core.dtypes import find
 from kmrun.core.formula import Scope
 from kmrun.core.formula_error import UNKNOWN_NAME
 from kmrun.plan.axes import MAX_POINTS, Point, may_meet
@@ -13,7 +14,7 @@ from kmrun.plan.blame import Blame
 from kmrun.plan.definition import Definition, Work, closure
 from kmrun.plan.ids import case_id
 from kmrun.plan.kernel import PreparedKernel
-from kmrun.plan.report import SAME_CASE, Failure
+from kmrun.plan.report import BAD_OPTION, SAME_CASE, Failure
 from kmrun.plan.traffic import needed_bytes, tensors
 from kmrun.plan.usage import report_unused
 
@@ -114,7 +115,7 @@ class _Evaluation:
             if when is None or not bad.isdisjoint(when.formula.names):
                 continue
             try:
-                hit = bool(when.evaluate(scope))
+                hit = when.holds(scope)
             except Failure as failure:
                 self.blame.note(failure, index)
                 bad.add("")  # nothing is called so: the point is spoiled, no definition is
@@ -181,6 +182,9 @@ class _Evaluation:
         if prepared.reference is None or prepared.compute is None:
             return prepared.reference
         compute = prepared.compute.resolve(scope)
+        if not find(compute).is_float or find(compute).bits < 16:
+            sentence = f"a reference cannot compute in {compute}"
+            raise prepared.compute.whole(BAD_OPTION, sentence, "fp64 and fp32 are the usual ones")
         if compute not in self.references:
             self.references[compute] = dataclasses.replace(prepared.reference, compute=compute)
         return self.references[compute]

@@ -1,13 +1,17 @@
 """A formula at its place in the document, and all the formulas of one kernel."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from kmrun.core.case import Path
 from kmrun.core.dtypes import ALIASES, DTYPES, canonical
 from kmrun.core.formula import Formula, FormulaError, Scope, Value, compile_formula
-from kmrun.core.formula_error import did_you_mean
+from kmrun.core.formula_error import WRONG_TYPE, did_you_mean
+from kmrun.core.formula_functions import described, is_number, kind
 from kmrun.plan.report import UNKNOWN_DTYPE, Failure, Report
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,18 @@ class Expression:
             raise Failure(
                 error.code, self.path, error.sentence, error.hint, (error.offset, error.length)
             ) from None
+
+    def holds(self, scope: Scope) -> bool:
+        """Return whether the condition holds at one point; numbers count as Python counts them.
+
+        Raises:
+            Failure: it has no value there, or one that is no condition: a forgotten comparison.
+        """
+        value = self.evaluate(scope)
+        if value is not None and not is_number(value):
+            sentence = f"a condition is needed here, this is {kind(value)}"
+            raise self.whole(WRONG_TYPE, sentence, "compare it: ==, !=, <, <=, >, >=")
+        return bool(value)
 
     def whole(self, code: str, sentence: str, hint: str = "") -> Failure:
         """Return a failure that concerns the value of the whole formula."""
@@ -55,23 +71,38 @@ class DtypeRef:
         value = self.expression.evaluate(scope)
         found = canonical(value) if isinstance(value, str) else None
         if found is None:
-            shown = f"'{value}'" if isinstance(value, str) else str(value)
+            shown = described(value)
             hint = did_you_mean(value, [*DTYPES, *ALIASES]) if isinstance(value, str) else ""
             raise self.expression.whole(UNKNOWN_DTYPE, f"{shown} is not a dtype", hint)
         return found
+
+    def whole(self, code: str, sentence: str, hint: str = "") -> Failure:
+        """Return a failure that concerns this dtype."""
+        if self.expression is not None:
+            return self.expression.whole(code, sentence, hint)
+        return Failure(code, self.path, sentence, hint)
 
 
 class Expressions:
     """Compiles the formulas of one kernel against its names, and remembers who uses which name.
 
     `names` is what formulas may mention; `shown` the part of it that an error lists. `opaque` are arguments
-    whose size nobody knows before the run.
+    whose size nobody knows before the run. `axes` are the names that are axes, `reserved` those that
+    no formula can mean.
     """
 
     def __init__(
-        self, names: Collection[str], shown: Collection[str], opaque: Collection[str], report: Report
+        self,
+        names: Collection[str],
+        shown: Collection[str],
+        opaque: Collection[str],
+        report: Report,
+        axes: Collection[str] = (),
+        reserved: Collection[str] = (),
     ) -> None:
+        self.reserved = frozenset(reserved)
         self.names = frozenset(names)
+        self.axes = frozenset(axes)
         self.shown = tuple(sorted(shown))
         self.opaque = frozenset(opaque)
         self.report = report
@@ -83,7 +114,9 @@ class Expressions:
         try:
             formula = compile_formula(source)
         except FormulaError as error:
-            self.report.formula(path, error)
+            # A name that is reserved was told where it was given; here it only reads as something else.
+            if self.reserved.isdisjoint(_WORD.findall(str(source))):
+                self.report.formula(path, error)
             return None
         self.used.update(formula.names)
         unknown = formula.unknown_names(self.names)
@@ -105,6 +138,15 @@ class Expressions:
             return None
         self.texts[path] = formula
         return Expression(path, formula)
+
+    def condition(self, path: Path, source: str | int | float) -> Expression | None:
+        """Return the formula of a `when`, or None when it is wrong, or the same at every point."""
+        expression = self.compile(path, source)
+        if expression is not None and not expression.formula.names:
+            hint = "a condition compares axes: s > 4096"
+            self.report.error(WRONG_TYPE, path, "this condition names nothing that varies", hint)
+            return None
+        return expression
 
     def dtype(self, path: Path, text: str) -> DtypeRef | None:
         """Return the dtype at `path`, or None when it is wrong. Names of axes win, then dtypes."""

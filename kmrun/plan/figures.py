@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from kmrun.core.case import Argument, Output, Path, Peak
 from kmrun.core.dtypes import find
-from kmrun.core.formula import Scope
-from kmrun.core.formula_functions import is_number
+from kmrun.core.formula import Scope, TensorValue
+from kmrun.core.formula_functions import described, is_number
 from kmrun.plan.expression import DtypeRef, Expression, Expressions
 from kmrun.plan.report import BAD_FIGURE, BYTES_AUTO, FLOPS_WITHOUT_PEAK, Failure
 from kmrun.plan.traffic import Held, auto_refusal, compulsory_bytes
@@ -57,7 +57,11 @@ class Figures:
             Failure: not a number from 0 on, or `auto` was written where nobody can know.
         """
         if self._bytes is not None:
-            return math.ceil(_figure(self._bytes, scope)), False
+            moved = math.ceil(_figure(self._bytes, scope))
+            if not moved and any(tensor.nbytes for tensor in held):
+                hint = "write the compulsory traffic, or leave 'bytes' out"
+                raise self._bytes.whole(BAD_FIGURE, "a call with tensors moves more than 0 bytes", hint)
+            return moved, False
         if not self.auto:
             return None, False
         refusal = auto_refusal(held)
@@ -107,6 +111,9 @@ def compile_peak(kernel: Kernel, path: Path, expressions: Expressions) -> Callab
         accumulator = acc.resolve(scope) if acc is not None else None
         if is_matmul and accumulator is None:
             accumulator = default_accumulator(name)
+        wrong = _accumulator_fault(name, accumulator) if acc is not None and accumulator is not None else ""
+        if acc is not None and wrong:
+            raise acc.whole(BAD_FIGURE, wrong, f"acc: {default_accumulator(name)} is the usual one")
         key = (name, accumulator)
         if key not in made:
             made[key] = Peak(spec.units, name, accumulator)
@@ -121,6 +128,17 @@ def default_accumulator(dtype: str) -> str:
     if element.kind in ("int", "uint"):
         return "int32"
     return "fp64" if element.name == "fp64" else "fp32"
+
+
+def _accumulator_fault(dtype: str, acc: str) -> str:
+    """Return why no unit sums products of such elements in that, or an empty string."""
+    element, kept = find(dtype), find(acc)
+    if element.kind in ("int", "uint"):
+        if kept.kind not in ("int", "uint"):
+            return f"products of {dtype} are whole numbers, which are not summed in {acc}"
+    elif kept.kind != element.kind:
+        return f"products of {dtype} are not summed in {acc}"
+    return f"{acc} is narrower than {dtype}, whose products it sums" if kept.bits < element.bits else ""
 
 
 def _static_refusal(kernel: Kernel) -> str:
@@ -138,6 +156,8 @@ def _compiled(source: int | float | str | None, path: Path, expressions: Express
 def _figure(expression: Expression, scope: Scope) -> int | float:
     value = expression.evaluate(scope)
     if not is_number(value) or isinstance(value, bool) or value < 0:
-        shown = f"'{value}'" if isinstance(value, str) else str(value)
-        raise expression.whole(BAD_FIGURE, f"this is a number from 0 on, not {shown}")
+        hint = ""
+        if isinstance(value, TensorValue):
+            hint = "nbytes(x) gives an argument's bytes, numel(x) its elements"
+        raise expression.whole(BAD_FIGURE, f"this is a number from 0 on, not {described(value)}", hint)
     return value

@@ -15,7 +15,8 @@ from kmrun.plan.figures import Figures, compile_peak
 from kmrun.plan.names import Names, collect
 from kmrun.plan.outputs import output_definitions
 from kmrun.plan.ragged import compile_ragged
-from kmrun.plan.report import BAD_GRADIENT, Report
+from kmrun.plan.repeats import check_repeats
+from kmrun.plan.report import BAD_GRADIENT, NO_EFFECT, Report
 from kmrun.plan.rows import check_rows
 from kmrun.schema.arguments import Builder, Call, ListOf, TensorBuilder
 from kmrun.schema.suite import Defaults, Kernel
@@ -45,7 +46,7 @@ class PreparedKernel:
         self.arguments = Arguments(kernel, path, self.expressions)
         self.definitions = self._definitions()
         self.excludes = [
-            self.expressions.compile((*path, "exclude", index, "when"), exclude.when)
+            self.expressions.condition((*path, "exclude", index, "when"), exclude.when)
             for index, exclude in enumerate(kernel.exclude)
         ]
         self.figures = Figures(kernel, path, self.expressions)
@@ -58,6 +59,7 @@ class PreparedKernel:
             self.expressions.dtype((*path, "reference", "compute"), compute) if compute is not None else None
         )
         settings.check_mutates(kernel, path, self.arguments)
+        check_repeats(kernel, path, self.names, report)
         self._check_mode()
         self.can_evaluate = check_rows(kernel, path, self.expressions.used, report) and self.names.sound
         self.common = self._common(defaults, default_tolerance, folder)
@@ -93,6 +95,10 @@ class PreparedKernel:
         return in_order(found, self.report)
 
     def _check_mode(self) -> None:
+        if self.kernel.mode == "forward" and "grad" in self.kernel.model_fields_set:
+            hint = "say mode: backward or forward_backward, or take it out"
+            sentence = "no gradient comes in: the mode is forward"
+            self.report.warning(NO_EFFECT, (*self.path, "grad"), sentence, hint, on_key=True)
         if self.kernel.mode == "forward" or any(map(_asks_gradient, self.arguments.builders.values())):
             return
         self.report.error(
@@ -131,7 +137,9 @@ class PreparedKernel:
 
 def _expressions(names: Names, report: Report) -> Expressions:
     everything = {*names.axes, *names.lets, *names.arguments, *names.outputs}
-    return Expressions(everything, {*names.axes, *names.lets}, names.opaque, report)
+    return Expressions(
+        everything, {*names.axes, *names.lets}, names.opaque, report, names.axes, names.reserved
+    )
 
 
 def _from_scope(find: Callable[[Scope], Value]) -> Callable[[Work], Value]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kmrun.core.case import Argument
-from kmrun.core.formula import Scope
+from kmrun.core.formula import Scope, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +13,10 @@ class Maker:
 
     needs: frozenset[str]
     make: Callable[[Scope], Argument]
+
+
+def exact(value: Value) -> Value:
+    """Return a key that tells values apart which only count as equal: 4 and 4.0, 1 and true, in lists too."""
+    if isinstance(value, tuple):
+        return tuple([exact(item) for item in value])
+    return (value.__class__, value)

@@ -18,7 +18,7 @@ class Names:
     """The names of a kernel. `axes` in id order: the rows' keys, then the matrix's, then the ragged ones.
 
     `opaque` are arguments whose form is known only when `init: call` has run. `sound` is false when a name
-    has two meanings: then nothing can be evaluated.
+    has two meanings, or is `reserved`, a word of the formulas themselves: then nothing can be evaluated.
     """
 
     axes: tuple[str, ...]
@@ -27,6 +27,7 @@ class Names:
     outputs: tuple[str, ...]
     opaque: frozenset[str]
     sound: bool
+    reserved: frozenset[str] = frozenset()
 
 
 def collect(kernel: Kernel, path: Path, report: Report) -> Names:
@@ -60,7 +61,8 @@ def collect(kernel: Kernel, path: Path, report: Report) -> Names:
         arguments=tuple(arguments),
         outputs=tuple(kernel.outputs or ()),
         opaque=frozenset(name for name, builder in arguments.items() if builder.init == "call"),
-        sound=sound,
+        sound=sound and not reserved,
+        reserved=frozenset(reserved),
     )
 
 

@@ -3,10 +3,11 @@
 from kmrun.core.case import Output, Path
 from kmrun.core.formula import TensorValue, Value
 from kmrun.plan.arguments import Arguments
+from kmrun.plan.builders import layout_fault
 from kmrun.plan.definition import Definition, Work
 from kmrun.plan.expression import needs
-from kmrun.plan.parts import compile_shape
-from kmrun.plan.report import BAD_OUTPUT
+from kmrun.plan.parts import compile_layout, compile_shape
+from kmrun.plan.report import BAD_OUTPUT, BAD_SHAPE, Failure
 from kmrun.schema.suite import OutputSpec
 
 
@@ -38,11 +39,17 @@ def _definition(name: str, spec: OutputSpec, path: Path, arguments: Arguments) -
         return None
     if like is not None and not arguments.find_argument(like, (*path, "like"), arguments.tensors):
         return None
+    if spec.layout is not None and buffer is None:
+        hint = "name the parameter that takes the buffer with 'arg', or leave the layout out"
+        sentence = "the kernel itself decides how what it returns lies in memory"
+        report.error(BAD_OUTPUT, (*path, "layout"), sentence, hint, on_key=True)
+        return None
     shape = compile_shape(spec.shape or (), (*path, "shape"), expressions)
     dtype = expressions.dtype((*path, "dtype"), spec.dtype) if spec.dtype is not None else None
-    if shape is None or (spec.dtype is not None and dtype is None):
+    layout = compile_layout(spec.layout, (*path, "layout"), expressions)
+    if shape is None or layout is None or (spec.dtype is not None and dtype is None):
         return None
-    wanted = shape.needs | needs(dtype)
+    wanted = shape.needs | layout.needs | needs(dtype)
 
     def define(work: Work) -> Value:
         base: TensorValue | None = work.scope[like] if like is not None else None
@@ -53,8 +60,13 @@ def _definition(name: str, spec: OutputSpec, path: Path, arguments: Arguments) -
             assert base is not None
             element = base.dtype
         value = TensorValue(sizes, element)
-        work.outputs[name] = outputs.setdefault(value, Output(name, sizes, element, buffer))
+        arranged = layout.evaluate(work.scope)
+        unfit = layout_fault(arranged, sizes)
+        if unfit:
+            raise Failure(BAD_SHAPE, (*path, "layout"), unfit)
+        made = Output(name, sizes, element, buffer, layout=arranged)
+        work.outputs[name] = outputs.setdefault((value, repr(arranged)), made)
         return value
 
-    outputs: dict[TensorValue, Output] = {}
+    outputs: dict[tuple[TensorValue, str], Output] = {}
     return Definition(name, path, wanted if like is None else wanted | {like}, define)

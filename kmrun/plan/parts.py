@@ -7,7 +7,7 @@ from typing import Any
 
 from kmrun.core.case import Path
 from kmrun.core.formula import Scope
-from kmrun.core.formula_functions import is_number
+from kmrun.core.formula_functions import described, is_number
 from kmrun.plan.builders import formula_options
 from kmrun.plan.expression import Expression, Expressions, needs
 from kmrun.plan.report import BAD_OPTION, BAD_SHAPE, Failure
@@ -18,10 +18,14 @@ MAX_ELEMENTS = 2**48
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Dimensions as formulas; each must come to a whole number from 1 on."""
+    """Dimensions as formulas; each must come to a whole number from 1 on.
+
+    `least` is 0 for those that are an axis or a plain 0: an empty tensor is meant there. A computed 0 is a slip.
+    """
 
     path: Path
     dimensions: tuple[Expression, ...]
+    least: tuple[int, ...]
 
     @property
     def needs(self) -> frozenset[str]:
@@ -35,10 +39,12 @@ class Shape:
             Failure: a dimension is no such number, or the tensor is beyond any memory.
         """
         sizes = tuple([dimension.evaluate(scope) for dimension in self.dimensions])
-        for size, dimension in zip(sizes, self.dimensions, strict=True):
-            if type(size) is not int or size < 1:
+        for size, dimension, least in zip(sizes, self.dimensions, self.least, strict=True):
+            if type(size) is not int or size < least:
                 hint = "'//' divides to whole numbers" if isinstance(size, float) else ""
-                sentence = f"a dimension must be a whole number from 1 on, this is {_shown(size)}"
+                if type(size) is int and size == 0:
+                    hint = "only an axis, or a plain 0, may make an empty tensor"
+                sentence = f"a dimension must be a whole number from {least} on, this is {described(size)}"
                 raise dimension.whole(BAD_SHAPE, sentence, hint)
         if math.prod(sizes) > MAX_ELEMENTS:
             raise Failure(BAD_SHAPE, self.path, f"a tensor of {math.prod(sizes)} elements fits nowhere")
@@ -48,7 +54,10 @@ class Shape:
 def compile_shape(sources: Sequence[int | float | str], path: Path, expressions: Expressions) -> Shape | None:
     """Return the shape written at `path`, None when a dimension is wrong (and reported)."""
     found = compile_all(sources, path, expressions)
-    return None if found is None else Shape(path, found)
+    if found is None:
+        return None
+    may_be_empty = expressions.axes | {"0"}
+    return Shape(path, found, tuple(int(one.formula.text.strip() not in may_be_empty) for one in found))
 
 
 def compile_all(
@@ -94,8 +103,10 @@ class Options:
             self._constant = found
         return found
 
-    def whole(self, key: str, code: str, sentence: str, hint: str, path: Path) -> Failure:
-        """Return the failure of one key, at its formula where it has one.
+    def whole(
+        self, key: str, code: str, sentence: str, hint: str, path: Path, index: int | None = None
+    ) -> Failure:
+        """Return the failure of one key (of its item `index`), at its formula where it has one.
 
         A key that was left out has no place: then it is the one that clashes with it, or the builder.
         """
@@ -105,6 +116,8 @@ class Options:
                 return Failure(code, path, sentence, hint)
             key = others[0]
         item = self.computed.get(key)
+        if isinstance(item, tuple) and index is not None:
+            item = item[index]
         if isinstance(item, Expression):
             return item.whole(code, sentence, hint)
         return Failure(code, (*path, key), sentence, hint)
@@ -156,7 +169,8 @@ class Layout:
         for stride in self.strides:
             value = stride.evaluate(scope)
             if type(value) is not int or value < 0:
-                raise stride.whole(BAD_OPTION, f"a stride is a whole number from 0 on, this is {value}")
+                sentence = f"a stride is a whole number from 0 on, this is {described(value)}"
+                raise stride.whole(BAD_OPTION, sentence)
             values.append(value)
         return {"strides": tuple(values)}
 
@@ -176,12 +190,5 @@ def _parts(item: Expression | tuple[Expression, ...]) -> tuple[Expression, ...]:
 def _number(expression: Expression, scope: Scope) -> int | float:
     value = expression.evaluate(scope)
     if not is_number(value):
-        shown = f"'{value}'" if isinstance(value, str) else "something else"
-        raise expression.whole(BAD_OPTION, f"a number is needed here, this is {shown}")
+        raise expression.whole(BAD_OPTION, f"a number is needed here, this is {described(value)}")
     return value
-
-
-def _shown(size: Any) -> str:
-    if isinstance(size, str):
-        return f"'{size}'"
-    return f"{size:g}" if isinstance(size, float) and not size.is_integer() else str(size)

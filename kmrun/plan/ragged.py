@@ -9,6 +9,7 @@ from typing import assert_never
 
 from kmrun.core.case import Path
 from kmrun.core.formula import Scope
+from kmrun.core.formula_functions import described
 from kmrun.plan.expression import Expression, Expressions, needs
 from kmrun.plan.parts import compile_all
 from kmrun.plan.report import BAD_OPTION, Failure
@@ -102,7 +103,9 @@ def _draw_one(u: float, low: int, high: int, exponent: float | None) -> int:
 def _length(expression: Expression, scope: Scope) -> int:
     value = expression.evaluate(scope)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise expression.whole(BAD_OPTION, f"a length must be a whole number from 0 on, this is {value}")
+        raise expression.whole(
+            BAD_OPTION, f"a length must be a whole number from 0 on, this is {described(value)}"
+        )
     return value
 
 

@@ -14,7 +14,7 @@ from kmrun.core.dtypes import canonical
 from kmrun.core.formula import FormulaError, Scope, TensorValue, Value, compile_formula
 from kmrun.core.formula_error import UNKNOWN_NAME, nearest
 from kmrun.plan.expression import Expressions, needs
-from kmrun.plan.report import BAD_OPTION
+from kmrun.plan.report import BAD_OPTION, WORD_NONE
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _LEAST_FOR_A_SLIP = 4  # a shorter word is near to far too many
@@ -61,6 +61,9 @@ def _text(text: str, path: Path, expressions: Expressions) -> PassedValue | None
     if text not in expressions.names and dtype is not None:
         return _constant(Passed(dtype, is_dtype=True))
     if text not in expressions.names and not _is_formula(text, expressions):
+        if text.casefold() == "none":
+            hint = f"write null, or \"'{text}'\" for the word"
+            expressions.report.warning(WORD_NONE, path, f"this passes the text '{text}', not null", hint)
         return _constant(Passed(text))
     expression = expressions.compile(path, text)
     if expression is None:

@@ -31,7 +31,14 @@ LABELS = {
 
 def word_of(case: CaseResult) -> str:
     """Return how the verdict of a case reads."""
-    return WORDS["wrong" if case.verdict == "fail" and case.correct is False else case.verdict]
+    return WORDS["wrong" if case.verdict == "fail" and _is_wrong(case) else case.verdict]
+
+
+def _is_wrong(case: CaseResult) -> bool:
+    """Say whether what was computed is wrong: its numbers, or already their shape, dtype or place."""
+    promised = {"unlisted-device", *(clause.kind for clause in case.clauses)}
+    found = {reason.code for reason in case.reasons if reason.outcome == "fail"}
+    return case.correct is False or bool(found - promised)
 
 
 def case_labels(cases: Sequence[CaseResult]) -> list[str]:
@@ -62,6 +69,8 @@ def _axis(name: str, value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
+    if value is None:
+        return "null"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):

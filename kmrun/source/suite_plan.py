@@ -8,6 +8,7 @@ from pathlib import Path
 from kmrun.core.problem import Problem
 from kmrun.errors import UnknownName, UsageError
 from kmrun.plan import Expansion, expand
+from kmrun.plan.axes import DEVICE_KINDS
 from kmrun.plan.report import UNKNOWN_CARD, UNKNOWN_DEVICE
 from kmrun.source.catalogue import Catalogue, load_cards
 from kmrun.source.diagnostics import Diagnostic, InvalidSuite
@@ -62,6 +63,8 @@ def _with_card_named(item: Problem, examined: Examined, cards: Catalogue) -> Pro
     elif item.code == UNKNOWN_DEVICE:
         name = list(examined.document.nodes(item.path))[-1].value
     else:
+        return item
+    if str(name).casefold() in DEVICE_KINDS:
         return item
     try:
         hint = f"write '{cards.find(str(name)).id}'"

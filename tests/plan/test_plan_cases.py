@@ -120,7 +120,8 @@ args:
   wb: {init: quantize, of: w, to: int8, scale: block, block: 8, part: scales}
   wc: {init: quantize, of: w, to: int8, scale: column, part: scales}
   wt: {init: quantize, of: w, to: int8, part: scales}
-  p: {init: pack, of: w, bits: 4}
+  wi: {init: quantize, of: w, to: int8}
+  p: {init: pack, of: wi, bits: 4}
   view: {init: view, of: w, shape: [4, 8], strides: [32, 1], offset: 8}
   t: {init: transpose, of: w}
   pages: {init: page_table, lens: lens, page_size: 4}
@@ -132,6 +133,7 @@ args:
     shapes = {it.name: (it.shape, it.dtype) for it in case.arguments}
     assert shapes == {
         "w": ((16, 32), "bf16"),
+        "wi": ((16, 32), "int8"),
         "wq": ((16, 32), "fp8_e4m3"),
         "ws": ((16, 1), "fp32"),
         "wb": ((16, 4), "fp32"),
@@ -163,7 +165,7 @@ c: {init: value, value: "ij,jk->ik"}
 d: {init: value, value: dtype}
 e: {init: value, value: bf16}
 f: {init: value, value: "'fp32'"}
-g: {init: value, value: [b, "s + 1", null, true, none]}
+g: {init: value, value: [b, "s + 1", null, true, "'none'"]}
 h: {init: value, value: 2 ** 3}
 """
     )
