@@ -25,7 +25,7 @@ def command(
         ),
     ] = None,
     bytes_per_param: Annotated[
-        float | None, typer.Option(metavar="X", help="Bytes of a parameter, in place of a format.")
+        float | None, typer.Option(metavar="X", help="Bytes of a parameter; counts before a format.")
     ] = None,
     gpus: Annotated[
         list[str] | None,

@@ -12,8 +12,9 @@ class Quant(NamedTuple):
 
     `ceiling_bits` is the least that the name allows: the block of a pure format, of a named mix the smallest
     whole file that was published. `file_bits` is what a whole file takes. `outside_bits`: what weights outside
-    the routed experts have at least, where only those are in the format. `arithmetic` lists what stacks
-    multiply such weights in.
+    the routed experts have at least, where only those are in the format. `table_bits`: what embedding and head
+    keep in a whole file, where they are left out of the format. `arithmetic` lists what stacks multiply such
+    weights in.
     """
 
     id: str
@@ -21,6 +22,7 @@ class Quant(NamedTuple):
     file_bits: float
     arithmetic: tuple[Arithmetic, ...]
     outside_bits: float | None = None
+    table_bits: float | None = None
     aliases: tuple[str, ...] = ()
     mix: bool = False
     title: str = ""
@@ -52,10 +54,15 @@ class Weights(NamedTuple):
 
 
 def weights(counts: Parameters, quant: Quant) -> Weights:
-    """Return the least bytes that such parameters take in a format, and those of a whole file."""
+    """Return the least bytes that such parameters take in a format, and those of a whole file.
+
+    Some stacks quantise the head, too, so a ceiling never counts on `table_bits`.
+    """
     outside = quant.ceiling_bits if quant.outside_bits is None or not counts.routed else quant.outside_bits
+    tables = counts.table + counts.head + counts.lookups
     if outside == quant.ceiling_bits:
-        held = counts.total * quant.file_bits
+        in_tables = quant.file_bits if quant.table_bits is None else quant.table_bits
+        held = (counts.total - tables) * quant.file_bits + tables * in_tables
     else:
         held = counts.routed * quant.ceiling_bits + (counts.total - counts.routed) * outside
     return Weights(

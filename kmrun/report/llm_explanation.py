@@ -144,7 +144,13 @@ def _held(subject: Subject) -> str:
         return f"{gigabytes(subject.weights.file)}, all tensors of the file"
     if subject.quant.outside_bits and subject.model.experts:
         return f"{gigabytes(subject.weights.file)}, the experts and the rest in their own bits"
-    total = amount(parameters(subject.model).total)
+    counts = parameters(subject.model)
+    total, tables = amount(counts.total), counts.table + counts.head + counts.lookups
+    if subject.quant.table_bits and tables:
+        return (
+            f"{amount(counts.total - tables)} x {subject.quant.file_bits:g} bits + embedding and head of "
+            f"{amount(tables)} x {subject.quant.table_bits:g} bits = {gigabytes(subject.weights.file)}"
+        )
     source = f" [{subject.quant.source}]" if subject.quant.source else ""
     return f"{total} x {subject.quant.file_bits:g} bits of a whole file = {gigabytes(subject.weights.file)}{source}"
 

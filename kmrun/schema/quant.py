@@ -29,6 +29,7 @@ class Quant(Document):
     ceiling_bits: Bits | None = None
     file_bits: Bits | None = None
     outside_bits: Bits | None = None
+    table_bits: Bits | None = None
     published_file_bits: Many[Bits] = ()
     arithmetic: Annotated[Many[Arithmetic], Field(min_length=1)]
     source: Text

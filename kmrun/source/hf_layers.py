@@ -43,7 +43,8 @@ class Figures:
             if isinstance(value, float) and value.is_integer():
                 value = int(value)
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST:
-                raise InvalidInput(f"{self._where}: '{key}' cannot be {value!r}")
+                shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}..."
+                raise InvalidInput(f"{self._where}: '{key}' cannot be {shown}")
             return value
         return None
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kmrun.source.weight_tensors import Inventory
 
 _FACTORS = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+_LEAST, _MOST = 1e6, 1e15
 _FILES = (".gguf", ".safetensors", ".json")
 USUAL = "q4_k_m"
 """The format of a model whose own is not asked for: what most people run at home."""
@@ -43,8 +44,6 @@ def read_subject(wish: Wish, catalogue: ModelCatalogue) -> Subject:
     Raises:
         KmrunError: nothing answers to the name, a file cannot be read, or options contradict each other.
     """
-    if wish.quant is not None and wish.bytes_per_param is not None:
-        raise UsageError("--quant and --bytes-per-param both give a size of the weights", "leave one out")
     path = Path(wish.name)
     if path.suffix in _FILES or ("/" in wish.name and _exists(path)) or _holds_model(path):
         return _of_path(path, wish, catalogue)
@@ -73,14 +72,16 @@ def _holds_model(path: Path) -> bool:
 
 
 def parse_params(text: str) -> float | None:
-    """Return the parameters of `70b`, `1.5B`, `900m`; None when it is no size."""
-    number, factor = text.strip()[:-1].rstrip(), _FACTORS.get(text.strip()[-1:].lower())
+    """Return the parameters of `70b`, `1.5B`, `900m`, `7000000000`; None when it is no size."""
+    word = text.strip()
+    factor = _FACTORS.get(word[-1:].lower())
+    number = word[:-1].rstrip() if factor else word
     plain = number.isascii() and number.replace(".", "", 1).isdigit()
-    return float(number) * factor if factor and plain else None
+    return float(number) * (factor or 1) if plain else None
 
 
 def _of_shapes(model: Model, wish: Wish, catalogue: ModelCatalogue, native: str | None) -> Subject:
-    said: list[str] = []
+    said = _overridden(wish)
     if wish.bytes_per_param is None and wish.quant is None:
         own = native or (model.native if model.native == "mxfp4" else None)
         quant = catalogue.quant(own or USUAL)
@@ -95,7 +96,7 @@ def _of_shapes(model: Model, wish: Wish, catalogue: ModelCatalogue, native: str 
 
 
 def _of_size(size: float, wish: Wish, catalogue: ModelCatalogue) -> Subject:
-    if size < 1e6:
+    if not _LEAST <= size <= _MOST:
         raise UsageError(f"no language model has {wish.name} parameters", "write 70b, 1.5b, 900m")
     quant = (
         catalogue.quant(USUAL)
@@ -103,7 +104,7 @@ def _of_size(size: float, wish: Wish, catalogue: ModelCatalogue) -> Subject:
         else _format(wish, catalogue)
     )
     like = _nearest_dense(size, catalogue)
-    said = []
+    said = _overridden(wish)
     active = wish.active
     if active is None:
         said.append(f"a dense model of {wish.name}: every parameter is read for every token")
@@ -126,6 +127,12 @@ def _of_size(size: float, wish: Wish, catalogue: ModelCatalogue) -> Subject:
         counted=counted,
     )
     return Subject(model, quant, weights(counted, quant._replace(outside_bits=None)), tuple(said), sized=True)
+
+
+def _overridden(wish: Wish) -> list[str]:
+    """Return what to say where both options give the size of a weight: the exact one counts."""
+    both = wish.quant is not None and wish.bytes_per_param is not None
+    return [f"--bytes-per-param counts, not {wish.quant}"] if both else []
 
 
 def _format(wish: Wish, catalogue: ModelCatalogue) -> Quant:
@@ -298,5 +305,5 @@ def _exact(subject: Subject, wish: Wish, catalogue: ModelCatalogue) -> Subject:
         return subject
     quant = _format(wish, catalogue)
     counts = parameters(subject.model)
-    said = (f"in {quant.id}, not in the file's own format", *subject.assumptions[1:])
+    said = (*_overridden(wish), f"in {quant.id}, not in the file's own format", *subject.assumptions[1:])
     return Subject(subject.model, quant, weights(counts, quant), said)

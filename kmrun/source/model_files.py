@@ -85,6 +85,7 @@ def _quant(key: str, document: quant_schema.Quant) -> Quant:
         file_bits=document.file_bits or bits,
         arithmetic=document.arithmetic,
         outside_bits=document.outside_bits,
+        table_bits=document.table_bits,
         aliases=document.aliases,
         mix=block is None and len(document.published_file_bits) > 0,
         title=document.title,

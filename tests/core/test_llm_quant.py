@@ -107,6 +107,20 @@ def test_only_the_experts_of_gpt_oss_are_in_mxfp4() -> None:
     assert weights(dense, CATALOGUE.quant("mxfp4")).read(0) == pytest.approx(dense.read_per_token * 4.25 / 8)
 
 
+@pytest.mark.parametrize(("quant", "bits"), [("fp8", 8), ("awq", 4.15625), ("nvfp4", 4.5), ("nf4", 4.5)])
+def test_servers_formats_leave_embedding_and_head_in_16_bits(quant, bits) -> None:
+    counts = parameters(CATALOGUE.model("llama-3.1-8b"))
+    found = weights(counts, CATALOGUE.find_quant(quant))
+    assert found.file == pytest.approx((counts.body * bits + 2 * 128256 * 4096 * 16) / 8)
+    assert found.head <= 128256 * 4096 * bits / 8
+
+
+def test_a_whole_awq_file_is_the_published_one() -> None:
+    counts = parameters(CATALOGUE.model("llama-2-70b"))
+    held = weights(counts, CATALOGUE.find_quant("awq")).file * 8 / counts.total
+    assert held == pytest.approx(4.2461, rel=1e-3)
+
+
 def test_bytes_a_parameter_are_a_format_of_their_own() -> None:
     held = weights(Parameters(body=70e9), plain_format(0.58))
     assert held.read(0) == held.file == pytest.approx(40.6e9)

@@ -84,7 +84,9 @@ def test_several_are_listed_and_near_ones_suggested() -> None:
         ("1.5B", 1.5e9),
         ("900m", 9e8),
         ("1t", 1e12),
-        ("70", None),
+        ("7000000000", 7e9),
+        ("70", 70),
+        ("7e9", None),
         ("b", None),
         ("x7b", None),
         ("", None),
@@ -146,9 +148,17 @@ def test_people_s_names_of_formats(name, quant) -> None:
     assert read_subject(Wish("llama-3.1-8b", name), CATALOGUE).quant.id == quant
 
 
-def test_two_sizes_of_weights_contradict_each_other() -> None:
-    with pytest.raises(UsageError):
-        read_subject(Wish("7b", "q4", 0.5), CATALOGUE)
+@pytest.mark.parametrize("name", ["7b", "llama-3.1-8b"])
+def test_an_exact_size_of_weights_counts_before_a_format(name) -> None:
+    found = read_subject(Wish(name, "q8", 0.5), CATALOGUE)
+    assert found.weights == read_subject(Wish(name, None, 0.5), CATALOGUE).weights
+    assert found.assumptions[0] == "--bytes-per-param counts, not q8"
+
+
+@pytest.mark.parametrize("size", ["0b", "70", "999k", "1000.1t", "1" + "0" * 60])
+def test_no_model_is_so_small_or_large(size) -> None:
+    with pytest.raises(UsageError, match="no language model has"):
+        read_subject(Wish(size), CATALOGUE)
 
 
 def test_other_paths_are_refused(tmp_path) -> None:
