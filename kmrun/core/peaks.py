@@ -52,7 +52,7 @@ class Peaks:
 
 
 def peaks(card: Card) -> Peaks:
-    """Return all figures that can be derived for the card, else as published."""
+    """Return all figures that can be derived from units and clock, else as published, else in proportion to those."""
     values: dict[str, float] = {}
     provenance: dict[str, Provenance] = {}
     for name in FIGURES:
@@ -63,6 +63,8 @@ def peaks(card: Card) -> Peaks:
             values[name], provenance[name] = derived, "derived"
         elif name in card.published:
             values[name], provenance[name] = card.published[name], "published"
+        elif name != BANDWIDTH and (other := _by_another_figure(card, *COMPUTE_FIGURES[name])) is not None:
+            values[name], provenance[name] = other, "derived"
     return Peaks(values, provenance)
 
 
@@ -127,8 +129,11 @@ def _rate(card: Card, units: str, name: str, at_clock_hz: float | None) -> float
     derived = _derived_rate(card, units, name, at_clock_hz)
     if derived is not None or at_clock_hz is not None:
         return derived
-    figure = _BY_RATE.get(("vector" if units == "vector" else "matmul", name))
-    return card.published.get(figure) if figure else None
+    kind: Units = "vector" if units == "vector" else "matmul"
+    figure = _BY_RATE.get((kind, name))
+    if figure is None:
+        return None
+    return card.published[figure] if figure in card.published else _by_another_figure(card, kind, name)
 
 
 def _derived_rate(card: Card, units: str, name: str, at_clock_hz: float | None = None) -> float | None:
@@ -139,6 +144,18 @@ def _derived_rate(card: Card, units: str, name: str, at_clock_hz: float | None =
     vector_clock = units == "vector" or name in _AT_VECTOR_CLOCK
     clock = at_clock_hz or (card.vector_clock_hz if vector_clock else card.matmul_clock_hz)
     return None if clock is None else per_clock * card.sm_count * clock
+
+
+def _by_another_figure(card: Card, units: Units, name: str) -> float | None:
+    """Return a rate in flop/s from a published one of the same units at the same clock, None without any.
+
+    For a card whose number of units or clock was never published: the rates per clock give the proportion.
+    """
+    table = card.vector_rates if units == "vector" else card.matmul_rates
+    for figure, (kind, other) in COMPUTE_FIGURES.items():
+        if kind == units and {name, other} <= table.keys() and figure in card.published:
+            return card.published[figure] * table[name] / table[other]
+    return None
 
 
 def _derived_bandwidth(card: Card) -> float | None:

@@ -157,3 +157,15 @@ def test_no_card_has_a_figure_that_is_not_positive() -> None:
     for card in load_cards(environ={}):
         assert all(value > 0 for value in peaks(card).values.values())
         assert set(peaks(card).values) <= set(FIGURES)
+
+
+def test_where_units_and_clock_are_unknown_a_published_rate_of_the_same_units_gives_the_proportion() -> None:
+    published = {"fp64_tflops": 30e12}
+    card = dataclasses.replace(
+        CARD, sm_count=None, vector_rates={"fp32": 256.0, "fp64": 128.0}, published=published
+    )
+    assert peaks(card).values == {"fp32_tflops": 60e12, "fp64_tflops": 30e12, "mem_gb_per_s": 256e9}
+    assert peaks(card).provenance["fp32_tflops"] == "derived"
+    assert rate(card, "vector", "fp32") == 60e12
+    assert rate(card, "matmul", "tf32") is None
+    assert rate(dataclasses.replace(card, vector_rates={"fp64": 128.0}), "vector", "fp32") is None
