@@ -56,6 +56,13 @@ def draft(target: str, arguments: Sequence[str], reference: str, folder: Path) -
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
         raise UsageError(f"two arguments are named '{doubled}'", "name one of them: --arg 'other=...'")
+    given = sum(not one.keyword for one in drafted)
+    missing = [name for name in (parameters or ())[given:] if name not in names]
+    if missing:
+        takes, here = ", ".join(parameters or ()), "is" if len(missing) == 1 else "are"
+        raise UsageError(
+            f"{attribute} takes {takes}: {', '.join(missing)} {here} missing", f"one --arg each; {_HOW}"
+        )
     name = attribute.rpartition(".")[2]
     lines = [
         "kmrun: 1",
@@ -94,7 +101,10 @@ _NEXT = """\
 def _split(target: str) -> tuple[str, str]:
     matched = _TARGET.fullmatch(target)
     if matched is None:
-        raise UsageError(f"'{target}' is no target", "a target is module:attr or file.py:attr")
+        hint = "a target is module:attr or file.py:attr"
+        if target.endswith(".py"):
+            hint = f"name a function in it: {target}:FUNCTION"
+        raise UsageError(f"'{target}' is no target", hint)
     return matched["place"], matched["attribute"]
 
 

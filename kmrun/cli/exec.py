@@ -9,7 +9,10 @@ from kmrun.cli.terminal import LARGEST_SEED
 
 def command(
     suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite file.")],
-    pattern: Annotated[str, typer.Option("-k", metavar="CASE", help="The case: id, glob, or part of an id.")],
+    pattern: Annotated[
+        str,
+        typer.Option("-k", metavar="CASE", help="The case: id, glob, or part of an id; not needed for one."),
+    ] = "",
     calls: Annotated[int, typer.Option("-n", min=1, help="How many calls.")] = 1,
     cold: Annotated[bool, typer.Option("--cold", help="Flush the caches before each call.")] = False,
     device: Annotated[
@@ -44,13 +47,15 @@ def command(
         )
 
     def choose(kind: str) -> Case:
-        found = select(planned.expansion.cases, kind=kind, pattern=pattern).cases  # type: ignore[arg-type]
+        found = select(planned.expansion.cases, kind=kind, pattern=pattern or None).cases  # type: ignore[arg-type]
         if len(found) == 1:
             return found[0]
         if not found:
-            raise UsageError(f"no case that matches -k {pattern} is for {kind}")
+            wanted = f"that matches -k {pattern} " if pattern else ""
+            raise UsageError(f"no case {wanted}is for {kind}", f"`kmrun list {suite}` shows the cases")
         names = ", ".join(case.id for case in found[:4]) + (", ..." if len(found) > 4 else "")
-        raise UsageError(f"-k {pattern} matches {len(found)} cases, and exec runs one", names)
+        which = f"-k {pattern} matches" if pattern else f"{suite} has"
+        raise UsageError(f"{which} {len(found)} cases, and exec runs one", f"choose with -k: {names}")
 
     from kmrun.measure.foreground import run_alone
 

@@ -136,8 +136,15 @@ def _text(planned: "PlannedSuite", rows: Sequence["Case"], away: set[int]) -> st
         head
         + "\n"
         + "".join(f"{line}\n" for line in lines)
+        + _learned(rows)
         + _excluded(planned, {case.kernel for case in rows})
     )
+
+
+def _learned(rows: Sequence["Case"]) -> str:
+    if all(case.bytes is not None for case in rows):
+        return ""
+    return "bytes and flop/B are `-` where a run first learns the outputs: `outputs:` or `bytes:` says them here\n"
 
 
 def _device_text(case: "Case", away: bool) -> str:

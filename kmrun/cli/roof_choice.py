@@ -77,7 +77,10 @@ def case_roof(suite: Path, pattern: str | None) -> tuple[float, RoofChoice]:
     case = _one_case(suite, pattern)
     if not case.bytes or not case.flops:
         missing = "bytes" if not case.bytes else "flops"
-        raise UsageError(f"{case.id} has no {missing} before it is run", f"say `{missing}:` in the suite")
+        hint = f"say `{missing}:` in the suite"
+        if not case.bytes:
+            hint += ", or `outputs:`, from which they follow"
+        raise UsageError(f"{case.id} has no {missing} before it is run", hint)
     figure = PEAK_NAMES["fp32"] if case.peak is None else None
     return case.flops / case.bytes, RoofChoice(figure, case.peak, case.id)
 

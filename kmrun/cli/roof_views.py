@@ -1,12 +1,13 @@
 """What `kmrun roofline` prints, for people and for scripts."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kmrun.cli.roof_source import RoofPair
 from kmrun.cli.terminal import colour_wanted, terminal_width
 from kmrun.core.roofline import attainable, bound, ridge_point
-from kmrun.report.numbers import readable
+from kmrun.report.numbers import percent, readable
 from kmrun.report.terminal_plot import MARKS, Mark, rate_text, render
 
 if TYPE_CHECKING:
@@ -43,7 +44,11 @@ def lines(roofs: RoofPair, marks: Sequence[Mark]) -> list[str]:
     if marks:
         output += [
             "",
-            *(f"{letter}: {_sentence(roofs, mark)}" for letter, mark in zip(MARKS, shown, strict=False)),
+            *(
+                line
+                for letter, mark in zip(MARKS, shown, strict=False)
+                for line in textwrap.wrap(f"{letter}: {_sentence(roofs, mark)}", 100, subsequent_indent="   ")
+            ),
         ]
     if len(marks) > MOST_MARKS:
         output.append(f"({len(marks) - MOST_MARKS} more are not shown)")
@@ -81,5 +86,5 @@ def _sentence(roofs: RoofPair, mark: Mark) -> str:
     where = _WORDS[bound(mark.intensity, roofs.bandwidth, roofs.peak)]
     said = f"{mark.name} at {readable(mark.intensity)} flop/byte is {where}: {rate_text(reach)} attainable"
     if mark.rate is not None:
-        said += f", {rate_text(mark.rate)} measured ({mark.rate / reach:.0%})"
+        said += f", {rate_text(mark.rate)} measured ({percent(mark.rate / reach)})"
     return said

@@ -16,6 +16,7 @@ from kmrun.core.case import Case, Clause, Path
 from kmrun.core.measurement import Measurement, Rival
 from kmrun.core.score import Score
 from kmrun.core.statistics import ERROR_RATE, Interval, median_bounds, ratio_bounds, samples_needed
+from kmrun.core.units import format_number
 
 ClauseVerdict = Literal["pass", "fail", "inconclusive", "not judged"]
 
@@ -25,6 +26,7 @@ _LATER = {
     "max_slowdown": "comparing with another version is not built yet",
     "min_roof_clk": "the clock that was held is not read yet",
 }
+_UNITS = {"min_speedup": "x", "max_ms": " ms", "max_host_us": " us", "max_memory_gb": " GB"}
 _NOTHING_TIMED = "no time was measured"
 
 
@@ -151,13 +153,13 @@ def _decided(
     else:
         good, bad = high is not None and high <= bound, low is not None and low > bound
     verdict: ClauseVerdict = "pass" if good else "fail" if bad else "inconclusive"
-    said = f"{clause.kind} {bound:g}: {interval.value:.3g}"
+    said = f"{clause.kind} {bound:g}: {format_number(interval.value)}{_UNITS.get(clause.kind, '')}"
     if low is not None and high is not None and low != high:
-        said += f" ({low:.3g} to {high:.3g})"
+        said += f" ({format_number(low)} to {format_number(high)})"
     elif low is not None and low != high:
-        said += f" (at least {low:.3g})"
+        said += f" (at least {format_number(low)})"
     elif high is not None and low != high:
-        said += f" (at most {high:.3g})"
+        said += f" (at most {format_number(high)})"
     if beside:
         said += f" against {beside}"
     if verdict == "inconclusive":

@@ -259,10 +259,16 @@ def _paragraph(result: Result, case: CaseResult) -> Paragraph:
         place=f"{file}:{line}" if file else "",
         sentences=tuple(dict.fromkeys(reason.sentence.removeprefix("skipped: ") for reason in case.reasons)),
         detail=tuple(
-            line for reason in case.reasons for line in (reason.detail or "").splitlines()[-_TAIL_LINES:]
+            line for reason in case.reasons for line in _telling((reason.detail or "").splitlines())
         ),
         repro="" if case.verdict == "skipped" else repro(result, case.id),
     )
+
+
+def _telling(lines: list[str]) -> list[str]:
+    """Return the lines that say most: the last, but of a crash the innermost calls, which stand first."""
+    crash = next((at for at, line in enumerate(lines) if "(most recent call first)" in line), None)
+    return lines[-_TAIL_LINES:] if crash is None else lines[crash:][:_TAIL_LINES]
 
 
 def repro(result: Result, case_id: str) -> str:

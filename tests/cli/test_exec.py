@@ -74,7 +74,16 @@ def test_more_than_one_case_is_refused_with_their_names(folder):
     done = run(folder, "-k", "count", "--device", "cpu")
     assert done.returncode == 2
     assert done.stderr == (
-        "error: -k count matches 2 cases, and exec runs one\nhint: count[n=4], count[n=8]\n"
+        "error: -k count matches 2 cases, and exec runs one\nhint: choose with -k: count[n=4], count[n=8]\n"
+    )
+
+
+def test_without_k_a_suite_of_several_cases_is_refused(folder):
+    done = run(folder, "--device", "cpu")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: suite.yaml has 5 cases, and exec runs one\n"
+        "hint: choose with -k: count[n=4], count[n=8], broken, missing, ...\n"
     )
 
 

@@ -10,6 +10,7 @@ def add(x, y, *, alpha=1): ...
 def norm(x, weight, eps=1e-5): ...
 def reserved(sum, fp32): ...
 def nothing(): ...
+def one(x): ...
 """
 
 WHOLE = """\
@@ -91,7 +92,7 @@ def test_files_are_relative_to_the_suite_s_folder(kmrun, folder):
     ],
 )
 def test_arguments(kmrun, arg, entry):
-    ran = kmrun("init", "kernels.py:norm", "--arg", arg)
+    ran = kmrun("init", "kernels.py:nothing" if "=" in arg else "kernels.py:one", "--arg", arg)
     assert ran.code == 0
     assert entries(ran.out) == [entry]
 
@@ -128,7 +129,10 @@ def test_names_that_formulas_need_are_changed(kmrun):
         (("kernels.py:add", "--arg", "randn[8]:bf61"), "--arg 'randn[8]:bf61': no dtype 'bf61'"),
         (("kernels.py:add", "--arg", "a=1", "--arg", "a=2"), "two arguments are named 'a'"),
         (("kernels.py:add", "--ref", "relu"), "'relu' is no target"),
-        (("kernels.py:add", "--arg", "rnadn[8]"), "rnadn"),
+        (("kernels.py:one", "--arg", "rnadn[8]"), "rnadn"),
+        (("kernels.py",), "hint: name a function in it: kernels.py:FUNCTION\n"),
+        (("kernels.py:add", "--arg", "1"), "error: add takes x, y: y is missing\nhint: one --arg each; "),
+        (("kernels.py:add", "--arg", "alpha=1"), "error: add takes x, y: x, y are missing\n"),
     ],
 )
 def test_what_cannot_be_read_is_told(kmrun, folder, words, said):

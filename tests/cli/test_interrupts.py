@@ -19,8 +19,8 @@ import sys, time
 import kmrun.cli as cli
 
 def slow(words):
-    print("here", flush=True)
     try:
+        print("here", flush=True)
         time.sleep(30)
     finally:
         {cleaning}

@@ -48,6 +48,7 @@ scale[n=1024,dtype=fp32]     cpu     8.19   1.02   0.125       12.3      28.7
 scale[n=1024,dtype=bf16]     cpu     4.10   1.02   0.250       6.14      22.5
 scale[n=1048576,dtype=bf16]  gpu     4194   1049   0.250       6291     23069
 learned                      any        -      -       -       8.00      12.0
+bytes and flop/B are `-` where a run first learns the outputs: `outputs:` or `bytes:` says them here
 excluded 1 of scale: the same code path
 """
     )

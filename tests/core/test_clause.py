@@ -62,8 +62,8 @@ def test_min_roof_on_a_card():
 
 def test_the_reason_shows_what_was_decided_on():
     result = judged("min_ceiling", 0.75)
-    assert result.reason == "min_ceiling 0.75: 0.5 (0.5 to 0.5)"
-    assert judged("min_speedup", 2.5).reason == "min_speedup 2.5: 2 (1.98 to 2.02) against reference"
+    assert result.reason == "min_ceiling 0.75: 0.500 (0.500 to 0.500)"
+    assert judged("min_speedup", 2.5).reason == "min_speedup 2.5: 2.00x (1.98 to 2.02) against reference"
     straddling = judged("max_ms", 20.0).reason
     assert straddling.endswith(", the bound lies inside the interval")
 
@@ -108,11 +108,11 @@ def test_without_samples_nothing_is_judged():
 def test_too_few_samples_for_the_corrected_rate_are_inconclusive_and_say_how_many():
     result = judged("max_ms", 15.0, samples_ns=(20e6,) * 8, alpha=0.01 / 40)
     assert (result.verdict, result.low, result.high) == ("inconclusive", None, 20.0)
-    assert result.reason == "max_ms 15: 20 (at most 20), 8 samples are too few to break it: 12 needed"
+    assert result.reason == "max_ms 15: 20.0 ms (at most 20.0), 8 samples are too few to break it: 12 needed"
     assert judged("max_ms", 15.0, samples_ns=(20e6,) * 12, alpha=0.01 / 40).verdict == "fail"
     nothing = judged("max_ms", 15.0, samples_ns=(20e6,) * 5)
     assert (nothing.verdict, nothing.low, nothing.high) == ("inconclusive", None, None)
-    assert nothing.reason == "max_ms 15: 20, 5 samples are too few for a bound: 7 needed"
+    assert nothing.reason == "max_ms 15: 20.0 ms, 5 samples are too few for a bound: 7 needed"
 
 
 def test_holding_takes_one_clause_s_error_rate_breaking_the_suite_s():
@@ -178,4 +178,4 @@ def test_the_reason_blames_the_number_only_for_the_end_that_it_left_open():
     pairs = ((20e6, 40e6),) * 7 + ((20e6, 10e6),)
     result = judged("min_speedup", 1.0, rivals=(make_rival(pairs=pairs),), alpha=0.01 / 40)
     assert (result.verdict, result.low, result.high) == ("inconclusive", 0.5, None)
-    assert result.reason.endswith("(at least 0.5) against reference, the bound lies inside the interval")
+    assert result.reason.endswith("(at least 0.500) against reference, the bound lies inside the interval")

@@ -133,7 +133,7 @@ def test_equal_warnings_are_one_note():
 def test_a_paragraph_has_the_place_of_the_clause_and_a_command_that_repeats_the_case():
     (told,) = view(make_result(entry(s=1, clauses=(clause("max_ms", 1.0),)))).paragraphs
     assert (told.word, told.case_id, told.place) == ("FAIL", "add[s=1]", "suites/add.yaml:7")
-    assert told.sentences == ("max_ms 1: 20 (20 to 20)",)
+    assert told.sentences == ("max_ms 1: 20.0 ms (20.0 to 20.0)",)
     assert shlex.split(told.repro) == ["kmrun", "suites/add.yaml", "-k", "add[s=1]", "--seed", "7"]
 
 
@@ -145,6 +145,22 @@ def test_a_wrong_kernel_points_at_the_kernel_and_shows_the_tail():
     (told,) = view(make_result(wrong)).paragraphs
     assert told.place == "suites/add.yaml:5"
     assert told.detail == tuple(f"line {i}" for i in range(12, 20))
+
+
+def test_of_a_crash_the_innermost_calls_are_shown():
+    frames = "\n".join(f'  File "k.py", line {i} in f' for i in range(20))
+    text = f"printed before\nFatal Python error: Segmentation fault\n\nThread 1 (most recent call first):\n{frames}"
+    crash = Finding("signal", "the kernel crashed with SIGSEGV", "kernel", "error", text)
+    (told,) = view(make_result(entry(found={"findings": (crash,), "samples_ns": ()}))).paragraphs
+    assert told.detail[:2] == ("Thread 1 (most recent call first):", '  File "k.py", line 0 in f')
+    assert len(told.detail) == 8
+
+
+def test_a_wrong_shape_is_a_wrong_result_but_a_broken_promise_is_not():
+    shape = Finding("output_shape", "o has shape [3], the reference's is [4]", "kernel", "fail")
+    wrong = entry(s=1, found={"findings": (shape,), "correct": None, "samples_ns": (), "rivals": ()})
+    broken = entry(s=2, clauses=(clause("max_ms", 1.0),))
+    assert cells(view(make_result(wrong, broken)), "contract") == ["WRONG", "FAIL max_ms 1"]
 
 
 def test_what_was_skipped_for_one_reason_is_told_once():
