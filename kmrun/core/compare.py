@@ -49,9 +49,10 @@ def figure_roof(figure: str) -> Roof:
 
 
 def peak_title(figure: str) -> str:
-    """Return a figure's name for a table: `fp16 tensor`, `fp32`."""
+    """Return a figure's name for a table: `fp16 tensor`, `fp16 tensor (fp32 accumulate)`, `fp32`."""
     units, name = COMPUTE_FIGURES[figure]
-    return f"{name.replace('_', ' ')} tensor" if units == "matmul" else name
+    dtype, accumulated, _ = name.partition("_fp32acc")
+    return f"{dtype} tensor{' (fp32 accumulate)' if accumulated else ''}" if units == "matmul" else name
 
 
 def compare(

@@ -24,7 +24,7 @@ def test_every_compute_figure_has_one_name_to_ask_for_it() -> None:
     assert [peak_title(PEAK_NAMES[name]) for name in ("fp32", "fp16", "fp16-fp32acc")] == [
         "fp32",
         "fp16 tensor",
-        "fp16 fp32acc tensor",
+        "fp16 tensor (fp32 accumulate)",
     ]
 
 
