@@ -4,8 +4,10 @@ from kmrun.core.case import Argument, Path
 from kmrun.core.dtypes import find
 from kmrun.core.formula import Scope, TensorValue
 from kmrun.core.formula_error import did_you_mean
+from kmrun.core.formula_functions import described
 from kmrun.plan.builders import derived_shape, view_fault
 from kmrun.plan.expression import Expressions, needs
+from kmrun.plan.fit import misfit
 from kmrun.plan.maker import Maker
 from kmrun.plan.parts import compile_options, compile_shape
 from kmrun.plan.report import BAD_OPTION, BAD_SHAPE, UNKNOWN_ARGUMENT, Failure
@@ -126,7 +128,9 @@ def lengths_maker(
         if not isinstance(lengths, tuple) or not all(type(item) is int and item >= 0 for item in lengths):
             raise Failure(BAD_OPTION, (*path, "lens"), f"'{lens}' is not a list of lengths")
         settings = {**own.evaluate(scope), "lens": lengths}
+        element = dtype.resolve(scope)
         if isinstance(builder, Indptr):
+            last = sum(lengths)
             sizes: tuple[int, ...] = (len(lengths) + 1,)
         else:
             size = settings["page_size"]
@@ -135,12 +139,17 @@ def lengths_maker(
             used = [-(-length // size) for length in lengths]
             pages = settings["pages"]
             settings["pages"] = sum(used) if pages is None else pages
+            if not isinstance(settings["pages"], int):
+                sentence = f"pages must be a whole number, this is {described(pages)}"
+                raise own.whole("pages", BAD_OPTION, sentence, "'//' divides to whole numbers", path)
+            last = max(settings["pages"] - 1, 0)
             if settings["pages"] < sum(used):
                 sentence = f"{settings['pages']} pages are too few: the lengths fill {sum(used)}"
                 raise own.whole("pages", BAD_OPTION, sentence, "", path)
             sizes = (len(lengths), max(used, default=0))
-        return Argument(
-            name, builder.init, keyword, sizes, dtype.resolve(scope), device=builder.device, options=settings
-        )
+        wrong = misfit(last, element)
+        if wrong:
+            raise dtype.whole(BAD_OPTION, f"the largest entry: {wrong}")
+        return Argument(name, builder.init, keyword, sizes, element, device=builder.device, options=settings)
 
     return Maker(own.needs | needs(dtype) | {lens}, make)

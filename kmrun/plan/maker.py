@@ -17,6 +17,7 @@ class Maker:
 
 def exact(value: Value) -> Value:
     """Return a key that tells values apart which only count as equal: 4 and 4.0, 1 and true, in lists too."""
-    if isinstance(value, tuple):
-        return tuple([exact(item) for item in value])
-    return (value.__class__, value)
+    if not isinstance(value, tuple):
+        return (value.__class__, value)
+    kinds = tuple([item.__class__ for item in value])
+    return (kinds, tuple([exact(item) for item in value]) if tuple in kinds else value)
