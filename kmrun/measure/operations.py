@@ -19,35 +19,28 @@ from kmrun.core.case import Case, Output
 from kmrun.core.measurement import OutputCheck
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.statistics import median
-from kmrun.device import cpu
-from kmrun.measure import ceiling, checks, inputs, lifeline, machine, outputs, roles, selftest
-from kmrun.measure.arena_operations import ArenaOperations
+from kmrun.measure import checks, inputs, lifeline, machine, outputs, roles, selftest
 from kmrun.measure.bench import Bench
 from kmrun.measure.bound import Loaded, bind, load, user_code
-from kmrun.measure.copies import Pool, bytes_in, copy_tree, tensors_in
+from kmrun.measure.copies import bytes_in, copy_tree, tensors_in
 from kmrun.measure.exchange import Arena, CannotCross
 from kmrun.measure.faults import SideFault
-from kmrun.measure.protocol import VERSION
+from kmrun.measure.machine_operations import MachineOperations
 from kmrun.measure.references import references
 from kmrun.measure.roles import KERNEL, REFERENCE
-from kmrun.measure.timer import Budget, Flusher, Stopwatch
+from kmrun.measure.timer import Budget
 
 _clock = time.perf_counter_ns
 
 
-class Operations(ArenaOperations):
+class Operations(MachineOperations):
     """The state of a side. Methods are operations: plain arguments in, plain results out."""
 
     def __init__(self, arena: Arena, vault: Arena, progress: Callable[[str], None]) -> None:
         super().__init__(arena)
         self._vault = vault
         self._progress = progress
-        self._pool = Pool(self._device)
-        self._cache_bytes = 0
-        self._watch: Stopwatch | None = None
-        self._flusher: Flusher | None = None
         self._flags: dict[str, Any] = {}
-        self._opening: dict[str, Any] = {}
         self._environment: dict[str, str | None] = {}
         """Variables that implementations set, and what they were before."""
         self._forget()
@@ -66,71 +59,6 @@ class Operations(ArenaOperations):
         self._loaded: dict[str, Loaded] = {}
         self._bench: Bench | None = None
         self._own: dict[str, torch.Tensor] = {}
-
-    # ---- the machine -------------------------------------------------------------------------------------
-
-    def open(self, device: str, threads: int, memory_limit: int, compute: bool = True) -> dict[str, Any]:
-        """Choose the device and fix the thread count; describe what is here.
-
-        Args:
-            device: `auto`, `cpu`, `cuda` or `cuda:N`.
-            threads: of torch's CPU operators; the same on every side.
-            memory_limit: host bytes that this side may take on a CPU.
-            compute: False leaves a GPU untouched until `use_device` (serial isolation).
-        """
-        self._opening = {"device": device, "threads": threads, "memory_limit": memory_limit}
-        if not compute:
-            torch.set_num_threads(threads)
-            return {"version": VERSION, "device": {}, "torch": machine.torch_facts()}
-        self._device = machine.find_device(device)
-        self._pool = Pool(self._device)
-        self._cache_bytes = machine.cache_bytes(self._device)
-        torch.set_num_threads(threads)
-        lifeline.volunteer_for_oom_kill()
-        if self._device.type == "cpu":
-            lifeline.limit_memory(memory_limit)
-            facts = machine.cpu_facts(threads)
-        else:
-            facts = machine.gpu_facts(self._device)
-        return {"version": VERSION, "device": facts, "torch": machine.torch_facts()}
-
-    def use_device(self) -> None:
-        """Open the device that `open` left untouched."""
-        self.open(**self._opening)
-
-    def set_cache(self, cache_bytes: int) -> None:
-        """Take the last-level cache's size from the card database (a memory-side cache is larger than the L2)."""
-        self._cache_bytes = cache_bytes
-
-    def ping(self) -> None:
-        """Answer: what a hand-over costs."""
-
-    def ceilings(
-        self, dtypes: list[str], budget_ns: float, total_bytes: int | None = None, **wanted: Any
-    ) -> dict[str, Any]:
-        """Measure bandwidths, of a set of `total_bytes`, and matmul rates; see `measure.ceiling`."""
-        begin = _clock()
-        # A GPU's memory is fast: only a large set takes long enough to be timed well.
-        least = 2**26 if self._device.type == "cpu" else 2**30
-        total = total_bytes or min(max(2 * self._cache_bytes, least), self._memory_to_spend())
-        torch.backends.cuda.matmul.allow_tf32 = False
-        buffer = self._pool.flat(total // 4)
-        found = ceiling.measure(buffer, self._stopwatch(), dtypes, self._cache_bytes, budget_ns, **wanted)
-        if self._device.type == "cuda":
-            torch.cuda.empty_cache()
-        plain: dict[str, Any] = to_plain(dataclasses.replace(found, wall_ns=float(_clock() - begin)))
-        return plain
-
-    def probe(self) -> float:
-        """Run a tiny kernel and wait for it: is the device still alive? Returns a sum that must be 64."""
-        return float(torch.ones(64, device=self._device).sum().item())
-
-    def memory(self) -> dict[str, int]:
-        """Return the bytes that are free for a case on the device."""
-        if self._device.type == "cuda":
-            free, total = torch.cuda.mem_get_info(self._device)
-            return {"free": free, "total": total}
-        return {"free": cpu.memory_available_bytes(), "total": cpu.memory_total_bytes()}
 
     # ---- one case ----------------------------------------------------------------------------------------
 
@@ -370,19 +298,6 @@ class Operations(ArenaOperations):
         return checks.compare(
             self._now(), got, expected["high"], expected["same"], seed, self._contents.get(slot)
         )
-
-    def _stopwatch(self) -> Stopwatch:
-        if self._watch is None:
-            self._watch = ceiling.stopwatch_for(self._device)
-        return self._watch
-
-    def _flush(self) -> Flusher:
-        if self._flusher is None:
-            self._flusher = Flusher(self._cache_bytes, self._device)
-        return self._flusher
-
-    def _memory_to_spend(self) -> int:
-        return self.memory()["free"] // 4
 
     def _memory_held(self, reset: bool = False, peak: bool = False) -> int:
         if self._device.type != "cuda":
