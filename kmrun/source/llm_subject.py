@@ -181,7 +181,11 @@ def _of_path(path: Path, wish: Wish, catalogue: ModelCatalogue) -> Subject:
     if path.suffix == ".gguf":
         return _exact(_of_gguf(path, catalogue), wish, catalogue)
     if path.suffix == ".safetensors":
-        return _exact(_of_safetensors([path], path.parent / "config.json", catalogue), wish, catalogue)
+        from kmrun.source.file_parts import all_parts
+
+        return _exact(
+            _of_safetensors(all_parts(path), path.parent / "config.json", catalogue), wish, catalogue
+        )
     if path.is_dir():
         return _of_folder(path, wish, catalogue)
     if path.suffix != ".json":
@@ -193,11 +197,14 @@ def _of_path(path: Path, wish: Wish, catalogue: ModelCatalogue) -> Subject:
 
 
 def _of_folder(path: Path, wish: Wish, catalogue: ModelCatalogue) -> Subject:
+    from kmrun.source.file_parts import of_one_model, part_of
+
     shards = sorted(path.glob("*.safetensors"))
     if shards:
-        return _exact(_of_safetensors(shards, path / "config.json", catalogue), wish, catalogue)
+        files = of_one_model(shards)
+        return _exact(_of_safetensors(files, path / "config.json", catalogue), wish, catalogue)
     files = sorted(item for item in path.glob("*.gguf") if "mmproj" not in item.name)
-    first = [item for item in files if _part(item.name) in (None, 1)]
+    first = [item for item in files if part_of(item) in (None, 1)]
     if len(first) == 1:
         return _exact(_of_gguf(first[0], catalogue), wish, catalogue)
     if first:
@@ -210,11 +217,12 @@ def _of_folder(path: Path, wish: Wish, catalogue: ModelCatalogue) -> Subject:
 
 
 def _of_gguf(path: Path, catalogue: ModelCatalogue) -> Subject:
+    from kmrun.source.file_parts import all_parts
     from kmrun.source.gguf_header import read_header
     from kmrun.source.gguf_model import decoding_layers, expert_counts, model_of
     from kmrun.source.weight_tensors import inventory
 
-    parts = _parts(path)
+    parts = all_parts(path)
     header = read_header(parts[0])
     tensors = list(header.tensors)
     for other in parts[1:]:
@@ -226,26 +234,6 @@ def _of_gguf(path: Path, catalogue: ModelCatalogue) -> Subject:
     model = model_of(header, found.parameters, path)
     said = [f"{len(tensors)} tensors of {path.name}: exact bytes"]
     return Subject(model, _known(found.format, catalogue), found.weights, tuple(said))
-
-
-def _part(name: str) -> int | None:
-    """Return which part of a model a file is by its name (`-00002-of-00005.gguf`), None where it is all of it."""
-    stem = name.removesuffix(".gguf")
-    number, of, total = stem[-14:-9], stem[-9:-5], stem[-5:]
-    return int(number) if of == "-of-" and number.isdigit() and total.isdigit() else None
-
-
-def _parts(path: Path) -> list[Path]:
-    if _part(path.name) is None:
-        return [path]
-    stem, total = path.name[: -len("00001-of-00001.gguf")], path.name[-len("00001.gguf") : -len(".gguf")]
-    parts = [path.with_name(f"{stem}{index:05d}-of-{total}.gguf") for index in range(1, int(total) + 1)]
-    missing = next((part for part in parts if not part.exists()), None)
-    if missing is not None:
-        raise InvalidInput(f"{missing} is missing", f"{path.name} is one of {int(total)} parts")
-    if not parts:
-        raise InvalidInput(f"{path.name} is a part of nothing")
-    return parts
 
 
 def _of_safetensors(files: Sequence[Path], config: Path, catalogue: ModelCatalogue) -> Subject:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kmrun.core.llm_model import parameters
-from kmrun.errors import InvalidInput
+from kmrun.errors import InvalidInput, UsageError
 from kmrun.source.llm_subject import Wish, read_subject
 from kmrun.source.model_catalogue import load_models
 from kmrun.source.safetensors_header import read_header
@@ -67,6 +67,54 @@ def test_shards_are_added_up(tmp_path) -> None:
     write(tmp_path / "a-00002.safetensors", safetensors(dict(items[3:])))
     write(tmp_path / "config.json", json.dumps(CONFIG).encode())
     assert subject(tmp_path).weights.file == 1024 * 7 + 32
+
+
+def _parts(folder, stem: str, of: int, count: int | None = None) -> None:
+    names = list(TENSORS)
+    for index in range(of if count is None else count):
+        part = safetensors({name: TENSORS[name] for name in names[index::of]})
+        write(folder / f"{stem}-{index + 1:05d}-of-{of:05d}.safetensors", part)
+
+
+def test_one_part_stands_for_all(tmp_path) -> None:
+    _parts(tmp_path, "model", 3)
+    whole = read_subject(Wish(str(tmp_path)), CATALOGUE)
+    part = read_subject(Wish(str(tmp_path / "model-00002-of-00003.safetensors")), CATALOGUE)
+    assert part.weights == whole.weights
+    assert whole.weights.file == sum(size for _, _, size in TENSORS.values())
+
+
+def test_a_missing_part_is_told(tmp_path) -> None:
+    _parts(tmp_path, "model", 3, 2)
+    for path in (tmp_path, tmp_path / "model-00001-of-00003.safetensors"):
+        with pytest.raises(InvalidInput, match=r"model-00003-of-00003\.safetensors is missing"):
+            read_subject(Wish(str(path)), CATALOGUE)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_weights_that_a_folder_holds_twice_count_once(tmp_path, parts) -> None:
+    write(tmp_path / "consolidated.safetensors", GOOD)
+    if parts == 1:
+        write(tmp_path / "model.safetensors", GOOD)
+    else:
+        _parts(tmp_path, "model", parts)
+    found = read_subject(Wish(str(tmp_path)), CATALOGUE)
+    assert found.weights.file == sum(size for _, _, size in TENSORS.values())
+
+
+def test_parts_of_two_models_in_one_folder_are_named(tmp_path) -> None:
+    _parts(tmp_path, "one", 2)
+    _parts(tmp_path, "two", 2)
+    with pytest.raises(UsageError, match="parts of 2 models"):
+        read_subject(Wish(str(tmp_path)), CATALOGUE)
+    assert read_subject(Wish(str(tmp_path / "two-00001-of-00002.safetensors")), CATALOGUE)
+
+
+@pytest.mark.parametrize("name", ["m-00000-of-00000.safetensors", "m-00001-of-99999.safetensors"])
+def test_a_part_of_no_number_of_parts_is_refused(tmp_path, name) -> None:
+    write(tmp_path / name, GOOD)
+    with pytest.raises(InvalidInput, match="is a part of"):
+        read_subject(Wish(str(tmp_path / name)), CATALOGUE)
 
 
 def test_packed_weights_count_as_what_they_hold(tmp_path) -> None:
