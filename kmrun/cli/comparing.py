@@ -7,7 +7,7 @@ from typing import Any
 
 from kmrun.cli.roof_choice import RoofChoice, case_roof, chosen_roof
 from kmrun.cli.terminal import colour_wanted, positive, terminal_width
-from kmrun.core.compare import Standing, scaled, sentence
+from kmrun.core.compare import FP16, Standing, packed_fp16, scaled, sentence
 from kmrun.errors import UsageError
 from kmrun.report.columns import MISSING, WIDTH, Column, figures, render
 from kmrun.report.numbers import readable
@@ -88,7 +88,11 @@ def _lines(standings: Sequence[Standing], intensity: float | None, choice: RoofC
     if lacking:
         unknown = f"No {choice.title} or memory figure is known for {', '.join(lacking)}."
         lines += textwrap.wrap(unknown, WIDTH)
-    if choice.figure == "fp16_tensor_tflops" and any(item.card.segment == "geforce" for item in standings):
+    packed = [item.card.id for item in standings if choice.figure == FP16 and packed_fp16(item.card)]
+    if packed:
+        stands_in = f"{', '.join(packed)}: no fp16 matrix units, the vector units' packed rate stands in."
+        lines += textwrap.wrap(stands_in, WIDTH)
+    if choice.figure == FP16 and any(item.card.segment == "geforce" for item in standings):
         lines.append(
             "fp16 accumulates in fp16; GeForce runs fp32 accumulation at half of it: --peak fp16-fp32acc."
         )
@@ -119,7 +123,7 @@ def _columns(standings: Sequence[Standing], intensity: float | None, choice: Roo
         first = next((item for item in standings if item.ratio == 1), None)
         reached = figures([_over(item.attainable, 1e12) for item in standings])
         columns += [
-            Column(f"at {readable(intensity)}", reached, "TFLOP/s"),
+            Column(f"at {readable(intensity)}", reached, choice.unit),
             Column("vs", [_ratio(item.ratio) for item in standings], _cut(first.card.id) if first else ""),
             Column("bound", [item.bound or MISSING for item in standings]),
         ]
@@ -127,7 +131,7 @@ def _columns(standings: Sequence[Standing], intensity: float | None, choice: Roo
         columns.append(Column("$/h", [_price(item.usd_per_h) for item in standings]))
         if intensity is not None:
             values = [_over(item.value, 1e12) for item in standings]
-            columns.append(Column("TFLOP/s", figures(values), "per $"))
+            columns.append(Column(choice.unit, figures(values), "per $"))
     return columns
 
 

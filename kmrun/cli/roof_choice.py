@@ -47,6 +47,11 @@ class RoofChoice:
         return next((name for name, figure in PEAK_NAMES.items() if figure == self.figure), self.title)
 
     @property
+    def unit(self) -> str:
+        """The unit of the roof: integers make operations, not flop."""
+        return "TOP/s" if self.figure is not None and self.figure.endswith("_tops") else "TFLOP/s"
+
+    @property
     def column(self) -> str:
         """The figure to show beside fp32."""
         return self.figure if self.figure and self.figure != "fp32_tflops" else "fp16_tensor_tflops"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kmrun.core import roofline
 from kmrun.core.card import Card
-from kmrun.core.peaks import COMPUTE_FIGURES, SCALE, bandwidth, peaks
+from kmrun.core.peaks import COMPUTE_FIGURES, SCALE, bandwidth, peaks, rate
 
 PEAK_NAMES: dict[str, str] = {
     "fp32": "fp32_tflops",
@@ -43,9 +43,22 @@ class Standing:
     value: float | None
 
 
+FP16 = PEAK_NAMES["fp16"]
+
+
+def packed_fp16(card: Card) -> float | None:
+    """Return the fp16 rate of the vector units in flop/s, where a card has no matrix units for fp16 (RDNA 2, P100)."""
+    return None if FP16 in peaks(card).values else rate(card, "vector", "fp16")
+
+
 def figure_roof(figure: str) -> Roof:
-    """Return the roof that a figure (`bf16_tensor_tflops`) is."""
-    return lambda card: peaks(card).values.get(figure)
+    """Return the roof that a figure (`bf16_tensor_tflops`) is; fp16 falls back on the vector units' packed rate."""
+
+    def roof(card: Card) -> float | None:
+        found = peaks(card).values.get(figure)
+        return packed_fp16(card) if found is None and figure == FP16 else found
+
+    return roof
 
 
 def peak_title(figure: str) -> str:

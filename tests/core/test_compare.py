@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kmrun.core.card import Card
-from kmrun.core.compare import PEAK_NAMES, compare, figure_roof, peak_title, sentence
+from kmrun.core.compare import FP16, PEAK_NAMES, compare, figure_roof, packed_fp16, peak_title, sentence
 from kmrun.core.peaks import COMPUTE_FIGURES
+from kmrun.source.catalogue import load_cards
 
 rates = st.floats(min_value=1e9, max_value=1e16)
 
@@ -88,3 +89,11 @@ def test_no_card_stands_above_its_roofs(bandwidths: list[float], peak: float, in
         assert item.attainable <= peak
         assert item.attainable <= intensity * item.bandwidth
         assert item.bound == ("mem" if intensity < item.ridge else "comp")
+
+
+@pytest.mark.parametrize(("name", "tflops"), [("rx-6900-xt", 46.1), ("p100-sxm2", 21.2)])
+def test_packed_vector_math_stands_in_where_there_are_no_fp16_matrix_units(name, tflops):
+    card = load_cards().find(name)
+    assert figure_roof(FP16)(card) / 1e12 == pytest.approx(tflops, rel=0.01)
+    assert packed_fp16(card) == figure_roof(FP16)(card)
+    assert packed_fp16(load_cards().find("h100-sxm")) is None
