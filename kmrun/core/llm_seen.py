@@ -26,7 +26,7 @@ ONE_CARD: tuple[Band, ...] = (
 )
 """By gigabytes read for a token, ascending."""
 
-SEVERAL_CARDS = Band(float("inf"), 0.12, 0.62, 7)
+SEVERAL_CARDS = Band(float("inf"), 0.11, 0.62, 7)
 """Tensor parallel at batch 1, whatever is read."""
 
 

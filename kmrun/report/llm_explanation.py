@@ -258,7 +258,7 @@ def _fit(question: Question, item: Answer) -> str:
 
 def _memory(card: Card, roof: float) -> str:
     if bandwidth(card) != roof:
-        return f"{roof / 1e9:.6g} GB/s, the larger or unrounded one of what the vendor prints; no head-room"
+        return f"{roof / 1e9:.6g} GB/s, the larger or unrounded one of the published; no head-room"
     if card.bus_bits and card.pin_bits_per_s:
         derived = f"{card.bus_bits} bits x {card.pin_bits_per_s / 1e9:g} Gbit/s / 8"
         return f"{derived} = {roof / 1e9:.6g} GB/s; no head-room: the data rate is fixed"

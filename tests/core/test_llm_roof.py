@@ -87,8 +87,16 @@ def test_every_card_has_a_memory_roof_and_none_below_its_sheet() -> None:
 
 def test_rounded_prints_are_unrounded_and_the_larger_of_two_counts() -> None:
     found = {
-        key: memory_roof(CARDS.card(key)) for key in ("m2-ultra", "m3-ultra", "m5-pro", "b200", "rtx-4090")
+        key: memory_roof(CARDS.card(key))
+        for key in ("m2-ultra", "m3-ultra", "m5-pro", "b200", "h200-sxm", "rtx-4090")
     }
     assert found == pytest.approx(
-        {"m2-ultra": 819.2e9, "m3-ultra": 819.2e9, "m5-pro": 307.2e9, "b200": 8e12, "rtx-4090": 1008e9}
+        {
+            "m2-ultra": 819.2e9,
+            "m3-ultra": 819.2e9,
+            "m5-pro": 307.2e9,
+            "b200": 8183.808e9,
+            "h200-sxm": 4893.696e9,
+            "rtx-4090": 1008e9,
+        }
     )
