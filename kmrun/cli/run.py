@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from kmrun.cli.terminal import LARGEST_SEED
-
 ISOLATIONS = ("auto", "paired", "serial", "inline")
 
 
@@ -25,7 +23,7 @@ def command(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=LARGEST_SEED, help="Replay the inputs of the run that printed this seed."),
+        typer.Option(metavar="N", help="Replay the inputs of the run that printed this seed."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A quarter of the time, wider intervals.")] = False,
     no_flush_l2: Annotated[
@@ -57,6 +55,7 @@ def command(
     environment lacks something; 4: something is undecided; 130: interrupted.
     """
     from kmrun.cli.running import Settings, run_suites
+    from kmrun.cli.terminal import seed_given
 
     raise typer.Exit(
         run_suites(
@@ -65,7 +64,7 @@ def command(
                 device=device,
                 pattern=pattern,
                 tags=tuple(tag or ()),
-                seed=seed,
+                seed=seed_given(seed),
                 quick=quick,
                 flush_l2=not no_flush_l2,
                 hot_and_cold=hot_and_cold,

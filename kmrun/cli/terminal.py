@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kmrun.errors import UsageError
 
-LARGEST_SEED = 2**63 - 1
+_LARGEST_SEED = 2**63 - 1
 """As in a suite."""
 _FARTHEST = 1e9
 """How far from 1 a number of the command line may lie; rates and ratios of them stay finite."""
@@ -47,6 +47,17 @@ def write_svg(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def seed_given(seed: int | None) -> int | None:
+    """Return the value of `--seed`.
+
+    Raises:
+        UsageError: no run could have printed it.
+    """
+    if seed is not None and not 0 <= seed <= _LARGEST_SEED:
+        raise UsageError(f"--seed {seed}: a seed lies between 0 and 2**63 - 1")
+    return seed
 
 
 def positive(value: float, option: str, unit: str) -> float:

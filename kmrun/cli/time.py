@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from kmrun.cli.terminal import LARGEST_SEED
-
 
 def command(
     target: Annotated[str, typer.Argument(metavar="FILE.py:FN|MODULE:FN", help="The function to measure.")],
@@ -18,9 +16,7 @@ def command(
         str,
         typer.Option(metavar="auto|cpu|cuda|cuda:N", help="Where to run; auto is the first GPU, else cpu."),
     ] = "auto",
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=LARGEST_SEED, help="Replay the inputs of that seed.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Replay the inputs of that seed.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A quarter of the time, wider intervals.")] = False,
     no_flush_l2: Annotated[bool, typer.Option("--no-flush-l2", help="Time with hot caches.")] = False,
     hot_and_cold: Annotated[
@@ -36,11 +32,12 @@ def command(
 
     from kmrun.cli.draft import draft
     from kmrun.cli.running import Settings, jobs_of, run_jobs
+    from kmrun.cli.terminal import seed_given
     from kmrun.source.suite_text import plan_text
 
     settings = Settings(
         device=device,
-        seed=seed,
+        seed=seed_given(seed),
         quick=quick,
         flush_l2=not no_flush_l2,
         hot_and_cold=hot_and_cold,

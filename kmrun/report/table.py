@@ -116,24 +116,29 @@ def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]
 def _fitted(
     columns: Sequence[Column], cells: list[list[str]], width: int
 ) -> tuple[list[Column], list[list[str]]]:
-    """Make the table fit: the contract in short, then by turns fewer columns and shorter names.
+    """Make the table fit: the least column goes, the contract is cut, then by turns columns and names.
 
     What tells cases apart goes last: a row that cannot be told from its neighbour says nothing.
     """
     kept = list(columns)
-    if _over(kept, cells, width) > 0 and kept[-1].name == "contract":
-        room = max(_CONTRACT, max(len(row[-1]) for row in cells) - _over(kept, cells, width))
-        for row in cells:
-            row[-1] = _cut(row[-1], room, at_word=True)
     expendable = sorted((c for c in columns if c.expendable), key=lambda c: c.expendable)
-    for shortest in (None, _SHORT, _SHORTEST):
-        if shortest is not None:
-            _shorten_names(kept, cells, width, shortest)
-        while _over(kept, cells, width) > 0 and expendable and (shortest is not None or len(expendable) > 2):
+
+    def drop_while_over(leave: int) -> None:
+        while _over(kept, cells, width) > 0 and len(expendable) > leave:
             index = kept.index(expendable.pop(0))
             kept.pop(index)
             for row in cells:
                 row.pop(index)
+
+    drop_while_over(leave=len(expendable) - 1)
+    if _over(kept, cells, width) > 0 and kept[-1].name == "contract":
+        room = max(_CONTRACT, max(len(row[-1]) for row in cells) - _over(kept, cells, width))
+        for row in cells:
+            row[-1] = _cut(row[-1], room, at_word=True)
+    drop_while_over(leave=2)
+    for shortest in (_SHORT, _SHORTEST):
+        _shorten_names(kept, cells, width, shortest)
+        drop_while_over(leave=0)
     return kept, cells
 
 

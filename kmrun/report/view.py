@@ -11,6 +11,7 @@ from kmrun.core.units import (
     BANDWIDTH,
     FLOP_RATE,
     TIME,
+    Family,
     Unit,
     choose_unit,
     format_in,
@@ -23,6 +24,9 @@ from kmrun.report.words import LABELS, WORDS, case_labels, word_of
 
 _TAIL_LINES = 8
 """Of a traceback or of what user code printed; the document has all that was kept."""
+
+_SMALLEST = 0.01
+"""A number under this is better told in a smaller unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +121,9 @@ def _speedless(case: CaseResult) -> CaseResult:
 def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
     time = choose_unit([_base(case.median_ms, 1e-3) for case in cases], TIME)
     rates = [_base(case.gb_per_s, 1e9) for case in cases]
-    bandwidth = choose_unit(rates, BANDWIDTH)
+    bandwidth = _rate_unit(rates, BANDWIDTH)
     speeds = [_base(case.tflop_per_s, 1e12) for case in cases]
-    compute = choose_unit(speeds, FLOP_RATE)
+    compute = _rate_unit(speeds, FLOP_RATE)
     against = {_against(case) for case in cases if case.speedup is not None}
     one = against.pop() if len(against) == 1 else None
     kernels = [case.kernel for case in cases]
@@ -149,6 +153,13 @@ def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, 
 
 def _base(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
+
+
+def _rate_unit(rates: Sequence[float | None], family: Family) -> Unit:
+    """Return the unit of the highest rate, as the ceilings are told in it, unless the lowest would vanish."""
+    known = [rate for rate in rates if rate]
+    highest = choose_unit([max(known, default=None)], family)
+    return highest if min(known, default=0.0) >= _SMALLEST * highest.factor else choose_unit(rates, family)
 
 
 def _with_unit(milliseconds: float | None, unit: Unit) -> str:

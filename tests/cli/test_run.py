@@ -153,7 +153,7 @@ def test_every_file_is_checked_before_any_runs(kmrun, suite, measuring):
         (("--save", "."), "--save .: is a directory"),
         (("--save", "none/out.json"), "--save none/out.json: cannot be written: no such file"),
         (("--card", "h100-smx"), "unknown card 'h100-smx'"),
-        (("--seed", "-1"), "Invalid value for '--seed'"),
+        (("--seed", "-1"), "--seed -1: a seed lies between 0 and 2**63 - 1"),
     ],
 )
 def test_bad_options_are_refused_before_measuring(kmrun, suite, measuring, words, said):

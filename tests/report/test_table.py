@@ -94,6 +94,17 @@ def test_a_narrow_terminal_drops_what_counts_least():
     assert len(head) <= 60
 
 
+def test_a_broken_promise_outlasts_the_column_that_counts_least():
+    cells = [
+        entry("softmax", 20.0, (clause("max_ms", 1.0),), dtype="fp32", rows=rows, columns=4096 * rows)
+        for rows in (1, 2)
+    ]
+    table = render(view(make_result(*cells)), width=91).splitlines()
+    head = next(line for line in table if line.startswith("kernel"))
+    assert "bound" not in head
+    assert sum(line.endswith("FAIL max_ms 1") for line in table) == 2
+
+
 def test_a_long_id_puts_its_place_below():
     text = render(view(make_result(entry("k" * 90, clauses=(clause("max_ms", 1.0),), s=1))), 1)
     assert "\n       suites/add.yaml:7\n" in text

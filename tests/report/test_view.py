@@ -163,6 +163,20 @@ def test_a_wrong_shape_is_a_wrong_result_but_a_broken_promise_is_not():
     assert cells(view(make_result(wrong, broken)), "contract") == ["WRONG", "FAIL max_ms 1"]
 
 
+@pytest.mark.parametrize(
+    ("rates", "head", "shown"),
+    [
+        ((11.5, 0.267), "GB/s", ["11.5", "0.267"]),
+        ((0.5, 0.267), "MB/s", ["500", "267"]),
+        ((1100.0, 11.0), "TB/s", ["1.10", "0.0110"]),
+        ((1100.0, 1.0), "GB/s", ["1100", "1.00"]),
+    ],
+)
+def test_rates_are_told_in_the_unit_of_the_highest(rates, head, shown):
+    cases = [replace(entry(s=size), gb_per_s=rate) for size, rate in enumerate(rates)]
+    assert cells(view(make_result(*cases)), head) == shown
+
+
 def test_what_was_skipped_for_one_reason_is_told_once():
     cases = [entry(s=size, found={"findings": (SKIP,), "samples_ns": ()}) for size in (1, 2, 3)]
     (told,) = view(make_result(*cases)).paragraphs
