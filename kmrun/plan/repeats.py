@@ -15,10 +15,13 @@ _WITHOUT_CONTENT = frozenset({"value", "empty"})
 def check_repeats(kernel: Kernel, path: Path, names: Names, report: Report) -> None:
     """Report each thing that stands twice where once is meant; at the second one."""
     for place, items in _lists(kernel):
+        seen: set[str] = set()
         for index, item in enumerate(items):
-            if item in items[:index]:
+            key = repr(item)  # clauses hold mappings, which have no hash
+            if key in seen:
                 shown = f"'{item}'" if isinstance(item, str) else "this"
                 report.error(SAID_TWICE, (*path, *place, index), f"{shown} stands here already", "remove one")
+            seen.add(key)
     buffers: dict[str, str] = {}
     for name, spec in (kernel.outputs or {}).items():
         if spec.arg is not None and spec.arg in buffers:
@@ -85,7 +88,9 @@ def _check_taken(kernel: Kernel, path: Path, keywords: Collection[str], report: 
         if not taken and has_content:
             hint = "name the arguments that it takes, or leave 'args' out for all"
             report.error(BAD_OPTION, (*path, *place), "what takes none of the inputs cannot judge them", hint)
+        passed: set[str] = set()
         for index, name in enumerate(taken):
-            if name in keywords and name in taken[:index]:
+            if name in keywords and name in passed:
                 sentence = f"'{name}' is passed by keyword, once"
                 report.error(SAID_TWICE, (*path, *place, index), sentence, "remove one")
+            passed.add(name)
