@@ -27,6 +27,7 @@ MOST_TOKENS = 1 << 24
 MOST_BATCH = 1 << 20
 MOST_CARDS = 1 << 14
 MOST_DRAFT = 256
+MOST_OVERHEAD_GB = 10_000
 _SORTS: dict[str, tuple[Callable[[Answer], Any], bool]] = {
     "decode": (lambda item: item.tok_per_s, True),
     "prefill": (lambda item: item.prefill_tok_per_s, True),
@@ -162,8 +163,8 @@ def _kv_bits(name: str) -> float:
 def _overhead(gigabytes: float | None) -> float:
     if gigabytes is None:
         return OVERHEAD_BYTES
-    if not (gigabytes >= 0 and math.isfinite(gigabytes)):
-        raise UsageError(f"--overhead-gb must be 0 or more, not {gigabytes:g}")
+    if not 0 <= gigabytes <= MOST_OVERHEAD_GB:
+        raise UsageError(f"--overhead-gb must be between 0 and {MOST_OVERHEAD_GB:g}, not {gigabytes:g}")
     return gigabytes * 1e9
 
 

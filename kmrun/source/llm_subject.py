@@ -111,8 +111,10 @@ def _of_size(size: float, wish: Wish, catalogue: ModelCatalogue) -> Subject:
         mixtures = _mixtures(size, catalogue)
         if mixtures:
             said.append(f"{' and '.join(mixtures)} would be mixtures of experts of that size: name them")
-    elif not 0 < active <= size:
-        raise UsageError(f"--active-params {active:g} is not within the {size:g} of the model")
+    elif not _LEAST <= active <= size:
+        raise UsageError(
+            f"--active-params {active:g} is not within the {size:g} of the model", "write 37b, 3.6b, 900m"
+        )
     else:
         said.append(f"{active / 1e9:g}b of {size / 1e9:g}b parameters are read for a token, at any batch")
     said.append(f"cache and attention as in {like.id}, the nearest dense model that is known")
