@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kmrun.core.printable import printable
+
 if TYPE_CHECKING:
     from kmrun.source.diagnostics import Diagnostic
 
@@ -68,7 +70,7 @@ def _summary(
         lines.append(f"no error, {_many(warnings, 'warning')} · kmrun explain {codes[0]}")
     else:
         lines.append("no mistake found")
-    return "\n".join(lines) + "\n"
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def _many(count: int, noun: str) -> str:

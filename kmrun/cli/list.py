@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kmrun.core.printable import printable
+
 if TYPE_CHECKING:
     from kmrun.core.case import Case
     from kmrun.plan import Selection
@@ -132,13 +134,9 @@ def _text(planned: "PlannedSuite", rows: Sequence["Case"], away: set[int]) -> st
         for row in zip(*columns, strict=True)
     ]
     head = f"{planned.read.suite.suite}   {planned.read.path}   {_counts(planned, rows, away)}\n"
-    return (
-        head
-        + "\n"
-        + "".join(f"{line}\n" for line in lines)
-        + _learned(rows)
-        + _excluded(planned, {case.kernel for case in rows})
-    )
+    text = head + "\n" + "".join(f"{line}\n" for line in lines) + _learned(rows)
+    text += _excluded(planned, {case.kernel for case in rows})
+    return "".join(f"{printable(line)}\n" for line in text.removesuffix("\n").split("\n"))
 
 
 def _learned(rows: Sequence["Case"]) -> str:

@@ -153,7 +153,8 @@ def _painter(colour: bool) -> Any:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    encoded = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(encoded)
 
 
 def _property(text: str) -> str:

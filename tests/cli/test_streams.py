@@ -90,4 +90,15 @@ def test_a_folder_whose_name_is_no_unicode(folder):
     (odd / "ok.yaml").write_text(SUITE)
     ran = shell(folder, "$K check bad*")
     assert ran.returncode == 0
-    assert ran.stdout == "bad\\udcff/ok.yaml: 1 kernel, 1 case\nno mistake found\n"
+    assert ran.stdout == "bad\ufffd/ok.yaml: 1 kernel, 1 case\nno mistake found\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["check .", "check . --format github", "list ok*", "check bad*", "check bad* --format github"]
+)
+def test_names_cannot_move_the_cursor(folder, words):
+    (folder / "ok\x1b[2J.yaml").write_text(SUITE)
+    (folder / "bad\x1b[2J.yml").write_text(SUITE.replace("randn", '"\\e[31m"'))
+    ran = shell(folder, f"$K {words}")
+    assert ran.stdout
+    assert all(char.isprintable() for char in (ran.stdout + ran.stderr).replace("\n", ""))
