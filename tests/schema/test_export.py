@@ -54,6 +54,12 @@ def test_every_key_of_the_format_is_known() -> None:
     assert errors(lambda kernel: None) == []
 
 
+def test_an_axis_may_be_null_and_a_mapping_that_says_nothing_is_shown() -> None:
+    assert errors(lambda kernel: kernel["matrix"].update(t=[None, "a", [1, None]])) == []
+    assert len(errors(lambda kernel: kernel.update(requires={}))) == 1
+    assert len(errors(lambda kernel: kernel.update(check={"metric": "none"}))) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
