@@ -87,8 +87,11 @@ def _user_imports(spec: str, place: str) -> Iterator[None]:
 
 def _load_file(spec: str, place: str, folder: str) -> ModuleType:
     path = Path(folder, place)
+    if path.is_dir():
+        raise TargetError("target_missing", f"target {spec!r}: {path} is a folder, not a Python file")
     if not path.is_file():
-        beside = [str(other.relative_to(folder)) for other in sorted(Path(folder).glob("**/*.py"))[:500]]
+        files = (other for other in sorted(Path(folder).glob("**/*.py"))[:500] if other.is_file())
+        beside = [str(other.relative_to(folder)) for other in files]
         raise TargetError("target_missing", f"target {spec!r}: no file {path}{_near(place, beside)}")
     path = path.resolve()
     package = _package_for(path.parent)

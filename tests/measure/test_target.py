@@ -151,3 +151,11 @@ def test_a_folder_whose_name_is_no_unicode(folder):
     assert resolve("a.py:f", str(odd))() == 7
     (odd / "c.py").write_text("raise ValueError('mine')\n")
     assert refusal("c.py:f", odd).sentence == "importing c.py raised ValueError: mine"
+
+
+def test_a_folder_is_no_target(tmp_path):
+    (tmp_path / "d.py").mkdir()
+    with pytest.raises(TargetError) as caught:
+        resolve("d.py:f", str(tmp_path))
+    assert (caught.value.code, caught.value.fault) == ("target_missing", "suite")
+    assert caught.value.sentence == f"target 'd.py:f': {tmp_path / 'd.py'} is a folder, not a Python file"
