@@ -7,6 +7,7 @@ never holds the reference.
 
 import dataclasses
 import os
+import signal
 import sys
 import time
 import traceback
@@ -52,6 +53,8 @@ class Operations(MachineOperations):
             else:
                 os.environ[name] = value
         self._environment.clear()
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0)  # an alarm that a kernel set must not ring in the next case
         self._case: Case | None = None
         self._contents: dict[int, dict[str, Any]] = {}
         self._grads: dict[int, dict[str, Any]] = {}

@@ -42,6 +42,8 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
     while os.getpid() == own:
         try:
             request, late = _receive(end, side)
+            if request["op"] == "begin":
+                late = None  # it came out of the case before, which is over
             end.send({"finding": to_plain(_raised_late(late))} if late else _answer(side, request))
         except ChannelClosed:
             return

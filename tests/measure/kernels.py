@@ -218,7 +218,7 @@ def raises_late(x, y):
         raise ValueError("alarm")
 
     signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    signal.setitimer(signal.ITIMER_REAL, 0.002)
     return x + y
 
 
