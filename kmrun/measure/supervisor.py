@@ -36,7 +36,7 @@ SIDE_ENVIRONMENT = {
 }
 
 OPEN_TIMEOUT_S = 120.0
-CEILING_NS = 0.5e9
+CEILING_NS = 1.2e9
 RECOVERY_S = 30.0
 _LEAVES_WRECKAGE = frozenset({"timeout", "signal", "killed", "exited", "device_error"})
 
