@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from kmrun.core.case import Case
 from kmrun.core.measurement import Finding
 from kmrun.measure import findings
-from kmrun.measure.side import Died, Idle, Side, Stopped, TimedOut
+from kmrun.measure.side import Died, Idle, Side, SideBug, Stopped, TimedOut
 
 if TYPE_CHECKING:
     from kmrun.measure.supervisor import Supervisor
 
 FIRST_CALLS = frozenset({"load", "draw", "expect", "rival_agrees", "self_test", "compare", "call"})
 """Operations that may compile or evaluate something for the first time: they have the first call's time-out."""
+KERNEL_WORK = frozenset({"call", "prepare", "warm_up", "window", "turn", "burst"})
+"""Operations in which the kernel itself runs: they share the time of `timeout_s: {case: ...}`."""
 
 
 class Over(Exception):
@@ -54,23 +56,30 @@ class Asking:
         Raises:
             Over: they failed.
         """
-        who = findings.INLINE if self.inline else findings.JUDGE
         first, later = self.case.first_call_timeout_s, self.case.case_timeout_s
         limit = timeout_s or (max(first, later) if op in FIRST_CALLS else later)
-        return self._ask(self.side_of_judge(), who, op, limit, arguments)
+        return self._ask(self.side_of_judge(), findings.JUDGE, op, limit, arguments)
 
     def _ask(
         self, side: Side, who: findings.Who, op: str, timeout_s: float | None, arguments: dict[str, Any]
     ) -> Any:
+        counts = who is findings.KERNEL and op in KERNEL_WORK
         if timeout_s is None:
-            timeout_s = min(self.deadline - time.monotonic(), 1e6)
+            own = max(self.case.first_call_timeout_s, self.case.case_timeout_s)
+            timeout_s = min(self.deadline - time.monotonic(), 1e6) if counts else own
         side.on_progress = self.progress
+        begin = time.monotonic()
         try:
-            return side.ask(op, timeout_s, **arguments)
+            answer = side.ask(op, timeout_s, **arguments)
         except Stopped as stopped:
             if stopped.finding.code == "device_error":
                 side.bury()  # the context is poisoned
             self.over(stopped.finding)
+        except SideBug as bug:
+            if who is not findings.KERNEL:
+                raise
+            side.bury()
+            self.over(findings.broken_side(str(bug)))
         except Died as died:
             if self.run.lost_host:
                 self.over(findings.lost_host(who, died.tail))
@@ -82,6 +91,9 @@ class Asking:
                 first = op in ("load", "call") and self.deadline == float("inf")
                 limit = self.case.first_call_timeout_s if first else self.case.case_timeout_s
             self.over(findings.timed_out(who, op, limit, late.tail))
+        if not counts:  # what the judge takes, and kmrun's own copying, is not the kernel's time
+            self.deadline += time.monotonic() - begin
+        return answer
 
     def over(self, finding: Finding) -> NoReturn:
         """Note what decided the case, and end it.

@@ -23,8 +23,9 @@ from kmrun.measure.copies import (
 from kmrun.measure.faults import SideFault
 from kmrun.measure.timer import Budget, Flusher, Rotation, Sampler, Stopwatch, Window
 
-MOST_KEPT, FEWEST_KEPT, KEPT_BYTES = 64, 6, 32 * 2**20
-"""How many timed calls' outputs are kept to be compared: as many as fit the bytes, within the bounds."""
+HOT_COPIES = 8
+MOST_KEPT, FEWEST_KEPT, KEPT_BYTES = 64, 1, 32 * 2**20
+"""How many timed calls' outputs are kept to be compared, beside the last: as many as fit the bytes, within bounds."""
 KEPT_SHARE = 0.05
 WARM_MOST_NS = 1e9
 
@@ -85,6 +86,9 @@ class Bench:
         if cold and not flush_only:
             count, enough = how_many(max(touched, bytes_per_call), self.cache_bytes, self.memory_bytes)
             self.cold = enough
+            if not enough:
+                # Hot then, and honestly so: thousands of small copies would time the interpreter's own misses.
+                count = min(count, HOT_COPIES)
         self.pool.reset(count * (touched + 64 * 1024))
         self.holds = shuffled_contents(count, slots)
         self.copies = [copy_tree(self.contents[slot], self.pool) for slot in self.holds]

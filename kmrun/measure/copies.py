@@ -30,7 +30,9 @@ class Pool:
         """Forget all copies and make room for `capacity` bytes; tensors handed out before must be gone."""
         self._used = self._count = 0
         if self._device.type == "cpu" and (self._map is None or len(self._map) < capacity):
-            self._map = mmap.mmap(-1, max(capacity, 1))
+            # Private: a child that the kernel forks must not write into its parent's copies.
+            private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+            self._map = mmap.mmap(-1, max(capacity, 1), **private)
 
     def flat(self, count: int) -> torch.Tensor:
         """Return all of the pool as `count` uninitialised fp32 numbers, forgetting the copies."""

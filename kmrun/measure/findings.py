@@ -8,7 +8,6 @@ Who = tuple[str, FaultKind]
 
 KERNEL: Who = ("the kernel", "kernel")
 JUDGE: Who = ("the reference or a versus entry", "suite")
-INLINE: Who = ("the kernel or its reference", "kernel")
 
 
 def died(who: Who, status: int, tail: str) -> Finding:
@@ -68,3 +67,11 @@ def lost_host(who: Who, tail: str) -> Finding:
     name, fault = who
     sentence = f"{name} killed the process that hosts the sides"
     return Finding("killed_host", sentence, fault, "error", tail)
+
+
+def broken_side(trace: str) -> Finding:
+    """Return the finding for a kernel's process in which kmrun's own code failed; `trace` is its traceback."""
+    sentence = (
+        "the kernel's process broke: it tampered with torch or the process, or this is a bug of kmrun's"
+    )
+    return Finding("side_broken", sentence, "kernel", "error", trace)

@@ -104,5 +104,6 @@ def flags() -> dict[str, Any]:
         "torch.backends.cuda.matmul.allow_tf32": torch.backends.cuda.matmul.allow_tf32,
         "torch.backends.cudnn.allow_tf32": torch.backends.cudnn.allow_tf32,
         "the default dtype": torch.get_default_dtype(),
+        "the default device": torch.get_default_device(),
         "torch.are_deterministic_algorithms_enabled()": torch.are_deterministic_algorithms_enabled(),
     }

@@ -44,6 +44,8 @@ class Operations(MachineOperations):
         self._flags: dict[str, Any] = {}
         self._environment: dict[str, str | None] = {}
         """Variables that implementations set, and what they were before."""
+        self._variables: dict[str, str] | None = None
+        """The environment before the case."""
         self._forget()
 
     def _forget(self) -> None:
@@ -53,6 +55,9 @@ class Operations(MachineOperations):
             else:
                 os.environ[name] = value
         self._environment.clear()
+        if self._variables is not None and dict(os.environ) != self._variables:
+            os.environ.clear()  # what a kernel did to it must not reach the next case
+            os.environ.update(self._variables)
         for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
             signal.setitimer(timer, 0)  # an alarm that a kernel set must not ring in the next case
         self._case: Case | None = None
@@ -68,6 +73,7 @@ class Operations(MachineOperations):
     def begin(self, case: dict[str, Any]) -> None:
         """Forget the last case and take a new one; set torch's math flags as its dtypes ask."""
         self.end()
+        self._variables = dict(os.environ)
         self._case = from_plain(Case, case)
         machine.set_math_flags(self._case)
         self._flags = machine.flags()

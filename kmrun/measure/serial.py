@@ -78,14 +78,22 @@ def _kernel_alone(trial: "Trial", drawn: list[Any], at: int) -> list[tuple[int, 
         outputs.append((slot, called["tree"]))
         at = called["next"]
     trial.time_kernel()
-    for index in range(trial.take_kept()):
-        shown = trial.kernel("show_kept", index=index, share=True, at=at)
-        outputs.append((shown["slot"], shown["tree"]))
-        at = shown["next"]
+    at = _show_kept(trial, outputs, at)
+    if trial.wants_hot:
+        trial.time_hot()
+        at = _show_kept(trial, outputs, at)
     called = trial.call(2, at=at)
     outputs.append((2, called["tree"]))
     trial.leave_kernel()
     return outputs
+
+
+def _show_kept(trial: "Trial", outputs: list[tuple[int, Any]], at: int) -> int:
+    for index in range(trial.take_kept()):
+        shown = trial.kernel("show_kept", index=index, share=True, at=at)
+        outputs.append((shown["slot"], shown["tree"]))
+        at = shown["next"]
+    return at
 
 
 def _judge_last(trial: "Trial", expected: list[Any], outputs: list[tuple[int, Any]]) -> None:

@@ -277,6 +277,13 @@ class Trial(Asking):
     def _time_alone(self) -> None:
         with self.only_kernel():
             self.time_kernel()
+        self._compare_kept()
+        if self.wants_hot:
+            with self.only_kernel():
+                self.time_hot()
+            self._compare_kept()
+
+    def _compare_kept(self) -> None:
         for index in range(self.take_kept()):
             shown = self.kernel("show_kept", index=index, share=not self.inline)
             self._compare(shown["slot"], shown["tree"])
@@ -302,8 +309,16 @@ class Trial(Asking):
         if cold and not facts["cold"]:
             self._labels.append("hot")
         self._verify_time(facts["call_ns"])
-        if self.run.options.hot_and_cold and cold:
-            self._known["hot_samples_ns"], _ = self.window(False)
+
+    @property
+    def wants_hot(self) -> bool:
+        """Whether a window with hot caches is asked for beside the cold one."""
+        return self.run.options.hot_and_cold and self.wants_cold
+
+    def time_hot(self) -> None:
+        """Take a second window with hot caches; the outputs of the first must have been looked at."""
+        self._known["hot_samples_ns"], facts = self.window(False)
+        self._kept = facts["kept"]
 
     def window(self, cold: bool) -> tuple[tuple[float, ...], dict[str, Any]]:
         """Stage, warm up and time the kernel; return its samples and the facts of the window."""

@@ -262,3 +262,26 @@ def asserts_on_the_device(x, y):
     torch.zeros(4, device=x.device)[torch.tensor([10**6], device=x.device)]
     torch.cuda.synchronize()
     return x + y
+
+
+def breaks_torch(x, y):
+    torch.empty_strided = None
+    torch.as_strided = None
+    return x + y
+
+
+def sets_default_device(x, y):
+    torch.set_default_device("meta")
+    return x + y
+
+
+def clears_environment(x, y):
+    os.environ.clear()
+    os.environ["KMRUN_TEST_LEAK"] = "1"
+    return x + y
+
+
+def reads_environment(x, y):
+    if "KMRUN_TEST_LEAK" in os.environ or "PATH" not in os.environ:
+        raise RuntimeError("the environment of another kernel")
+    return x + y

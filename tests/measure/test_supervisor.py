@@ -170,6 +170,8 @@ def test_forward_backward_runs_both(supervisor):
         ("kills_its_host", "killed_host", "kernel", "error"),
         ("kills_its_group", "killed", "kernel", "error"),
         ("sets_threads", "flags_changed", "kernel", "error"),
+        ("sets_default_device", "flags_changed", "kernel", "error"),
+        ("breaks_torch", "side_broken", "kernel", "error"),
         ("no_such_function", "target_missing", "suite", "error"),
     ],
 )
@@ -188,6 +190,28 @@ def test_a_forked_child_never_answers_for_its_parent(supervisor, function):
         assert supervisor.measure(case("add")).correct is True
     finding = only_finding(supervisor, case("wrong"))
     assert finding.code == "wrong_result"
+
+
+def test_the_environment_of_one_kernel_does_not_reach_the_next(supervisor):
+    assert supervisor.measure(case("clears_environment")).correct is True
+    assert supervisor.measure(case("reads_environment")).correct is True
+
+
+@pytest.mark.parametrize("isolation", ["paired", "serial"])
+def test_hot_and_cold_are_both_timed_and_checked(isolation):
+    with small("cpu", RunOptions(isolation=isolation, hot_and_cold=True, threads=1)) as running:
+        for _ in range(2):
+            seen = running.measure(case("add"))
+            assert seen.findings == ()
+            assert len(seen.hot_samples_ns) >= 8
+            assert seen.l2 == "cold"
+
+
+def test_what_is_too_small_to_be_cold_is_timed_hot_on_few_copies(supervisor):
+    tiny = tuple(Argument(name, "randn", shape=(8, 8), dtype="fp32") for name in ("x", "y"))
+    seen = supervisor.measure(case("add", arguments=tiny))
+    assert (seen.l2, seen.labels[0]) == ("hot", "hot")
+    assert seen.extra["copies"] == 8
 
 
 def test_a_hanging_reference_has_the_time_out_of_the_suite(supervisor):
