@@ -14,6 +14,7 @@ from kmrun.core.case import Case, Implementation
 from kmrun.core.measurement import FaultKind
 from kmrun.measure import inputs, outputs
 from kmrun.measure.faults import SideFault, one_line, traceback_tail
+from kmrun.measure.fork_guard import end_if_child
 from kmrun.measure.target import TargetError, resolve
 
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "alloc_cpu")
@@ -113,6 +114,7 @@ def user_code(loaded: Loaded) -> Iterator[None]:
             raise SideFault(error.code, f"{who}: {error.sentence}", fault, error.detail, "error") from error
         raise
     except BaseException as error:
+        end_if_child()
         if _is_ours(error):
             raise
         raise _fault(error, who, fault) from error

@@ -20,7 +20,7 @@ from kmrun.core.case import Case, Output
 from kmrun.core.measurement import OutputCheck
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.statistics import median
-from kmrun.measure import checks, inputs, lifeline, machine, outputs, roles, selftest
+from kmrun.measure import checks, fork_guard, inputs, lifeline, machine, outputs, roles, selftest
 from kmrun.measure.bench import Bench
 from kmrun.measure.bound import Loaded, bind, load, user_code
 from kmrun.measure.copies import bytes_in, copy_tree, tensors_in
@@ -180,13 +180,17 @@ class Operations(MachineOperations):
         frozen = {name: value for name, value in named.items() if name not in case.mutates}
         before = {name: [outputs.hash_bytes(t) for t in tensors_in(value)] for name, value in frozen.items()}
         held = self._memory_held(reset=True)
-        begin = _clock()
+        begin, forks = _clock(), fork_guard.begin()
         bound = bind(case, loaded, named, grads, self._device)
         with user_code(loaded):
             result = bound.thunk()
+            fork_guard.end_if_child()
             self._synchronize()
             wall = _clock() - begin
             found = bound.collect(result)
+        if fork_guard.came_back(forks):
+            sentence = "the kernel forked, and its child came back as if it were the kernel"
+            raise SideFault("forked", sentence, "kernel")
         peak = max(self._memory_held(peak=True) - held, 0)
         for name, value in frozen.items():
             if [outputs.hash_bytes(tensor) for tensor in tensors_in(value)] != before[name]:

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import torch
 
 from kmrun.core.statistics import enough
+from kmrun.measure.fork_guard import end_if_child
 
 _clock = time.perf_counter_ns
 
@@ -87,6 +88,7 @@ class CpuStopwatch:
             for argument in getattr(thunk, "args", ()):
                 type(argument)
         elapsed = self._run(thunks, outputs)
+        end_if_child()
         self.disturbed = _preemptions() != before
         return max(elapsed - self.overhead_ns, 1.0)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kmrun.core.measurement import Finding
 from kmrun.core.plain import to_plain
-from kmrun.measure import lifeline
+from kmrun.measure import fork_guard, lifeline
 from kmrun.measure.exchange import Arena, HostStorage
 from kmrun.measure.faults import SideFault, one_line, traceback_tail
 from kmrun.measure.operations import Operations
@@ -38,13 +38,15 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
     )
     # A child that user code forks must never answer in its parent's place.
     os.register_at_fork(after_in_child=end.close)
-    own = os.getpid()
-    while os.getpid() == own:
+    fork_guard.watch()
+    while True:
         try:
             request, late = _receive(end, side)
             if request["op"] == "begin":
                 late = None  # it came out of the case before, which is over
-            end.send({"finding": to_plain(_raised_late(late))} if late else _answer(side, request))
+            reply = {"finding": to_plain(_raised_late(late))} if late else _answer(side, request)
+            fork_guard.end_if_child()
+            end.send(reply)
         except ChannelClosed:
             return
 

@@ -185,7 +185,8 @@ def test_each_fault_is_that_case_s_verdict_and_the_next_case_goes_on(
 
 @pytest.mark.parametrize("function", ["forks_and_returns", "forks_and_exits"])
 def test_a_forked_child_never_answers_for_its_parent(supervisor, function):
-    assert supervisor.measure(case(function)).correct is True
+    finding = only_finding(supervisor, case(function))
+    assert (finding.code, finding.fault) == ("forked", "kernel")
     for _ in range(2):
         assert supervisor.measure(case("add")).correct is True
     finding = only_finding(supervisor, case("wrong"))
