@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,7 +12,7 @@ import torch
 from kmrun.core.case import Case, Implementation
 from kmrun.core.measurement import FaultKind
 from kmrun.measure import inputs, outputs
-from kmrun.measure.faults import SideFault, one_line, traceback_tail
+from kmrun.measure.faults import OWN_CODE, SideFault, one_line, traceback_tail
 from kmrun.measure.fork_guard import end_if_child
 from kmrun.measure.target import TargetError, resolve
 
@@ -28,7 +27,6 @@ class Loaded:
     implementation: Implementation
     function: Callable[..., Any]
     fault: FaultKind
-    folder: str
     who: str
 
 
@@ -53,7 +51,7 @@ def load(case: Case, implementation: Implementation, fault: FaultKind, who: str)
     if implementation.compile is not None:
         torch._dynamo.reset()
         function = torch.compile(function, **_compile_options(implementation.compile))
-    return Loaded(implementation, function, fault, case.folder, who)
+    return Loaded(implementation, function, fault, who)
 
 
 def _compile_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,7 +71,7 @@ def bind(
         args, kwargs = inputs.call_arguments_for(case, loaded.implementation, named, buffers)
         function = loaded.function
         if loaded.implementation.setup is not None:
-            function = resolve(loaded.implementation.setup, loaded.folder)(*args, **kwargs)
+            function = resolve(loaded.implementation.setup, case.folder)(*args, **kwargs)
             if not callable(function):
                 kind = type(function).__name__
                 raise SideFault("not_callable", f"setup returned a {kind}, not something to call", "suite")
@@ -135,7 +133,6 @@ def _fault(error: BaseException, who: str, fault: FaultKind) -> SideFault:
     return SideFault(code, f"{who} raised {one_line(error)}", fault, detail)
 
 
-_OWN_CODE = str(Path(__file__).resolve().parents[1])
 _CALL_SITES = frozenset(
     {"_run", "batch_ns", "notice_synchronising", "call", "bind", "_forward_outputs", "gradients"}
 )
@@ -146,4 +143,4 @@ def _is_ours(error: BaseException) -> bool:
     """Whether an error was raised by kmrun's own code: then it is a bug, and must not be blamed on the user."""
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1]
-    return last.filename.startswith(_OWN_CODE) and last.name not in _CALL_SITES
+    return last.filename.startswith(OWN_CODE) and last.name not in _CALL_SITES

@@ -51,13 +51,13 @@ class SideFault(Exception):
         return Finding(self.code, self.sentence, self.fault, self.outcome, self.detail)
 
 
-_OWN_CODE = str(Path(__file__).resolve().parents[1])
+OWN_CODE = str(Path(__file__).resolve().parents[1])
 
 
 def traceback_tail(error: BaseException, lines: int = TAIL_LINES) -> str:
     """Return the last `lines` lines of the traceback of `error`, from where kmrun's own frames end."""
     frame = error.__traceback__
-    while frame is not None and frame.tb_frame.f_code.co_filename.startswith(_OWN_CODE):
+    while frame is not None and frame.tb_frame.f_code.co_filename.startswith(OWN_CODE):
         frame = frame.tb_next
     text = "".join(traceback.format_exception(type(error), error, frame, chain=False))
     text = text.encode(errors="backslashreplace").decode()

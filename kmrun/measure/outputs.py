@@ -8,6 +8,7 @@ import torch
 from kmrun.core.case import Case, Output
 from kmrun.core.measurement import FaultKind
 from kmrun.measure.builders import poison
+from kmrun.measure.copies import tensors_in
 from kmrun.measure.dtypes import short_name, torch_dtype
 from kmrun.measure.faults import Outcome, SideFault, one_line
 from kmrun.measure.inputs import arranged
@@ -207,21 +208,11 @@ def _main_device(named: Mapping[str, Any] | None) -> torch.device | None:
     return next(iter(on_card or devices), None)
 
 
-def _tensors_in(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, list | tuple):
-        return [tensor for item in value for tensor in _tensors_in(item)]
-    if isinstance(value, Mapping):
-        return [tensor for item in value.values() for tensor in _tensors_in(item)]
-    return []
-
-
 def _refuse_aliases(found: Mapping[str, torch.Tensor], named: Mapping[str, Any]) -> None:
     owners = {
         tensor.untyped_storage().data_ptr(): name
         for name, value in named.items()
-        for tensor in _tensors_in(value)
+        for tensor in tensors_in(value)
         if tensor.numel()
     }
     for name, tensor in found.items():
