@@ -1,10 +1,7 @@
 """Result documents on disk: written whole or not at all, read only when this kmrun understands them."""
 
-import contextlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,20 +11,17 @@ from pydantic import ValidationError
 
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.result import VERSION, CaseResult, Result
-from kmrun.errors import InvalidInput, UsageError
+from kmrun.errors import InvalidInput
 from kmrun.schema import result as schema
+from kmrun.store.targets import TargetFile
 
 _NUMBERS = re.compile(r"\[\n\s+([-+.\deE]+(?:,\s+[-+.\deE]+)*)\n\s+\]")
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_TEMPORARY = ".kmrun-"
 
 
 class ResultFile:
-    """A `--save` target: found writable before anything is measured, replaced as a whole after every case.
-
-    Only an earlier result is ever replaced: a suite or a source file named by mistake is worth more than a run.
-    """
+    """A `--save` target: found writable before anything is measured, replaced as a whole after every case."""
 
     def __init__(self, path: Path, several: bool = False) -> None:
         """Prepare to write `path`; `several` says that it will hold an array of documents.
@@ -37,13 +31,7 @@ class ResultFile:
         """
         self.several = several
         self._texts = CaseTexts()
-        try:
-            self.path = path.resolve()
-            self._probe(path)
-        except OSError as error:
-            raise self._refusal(path, error) from error
-        except RuntimeError as error:  # how pathlib tells of links that go round, until Python 3.13
-            raise UsageError(f"--save {path}: links that lead to themselves") from error
+        self._target = TargetFile(path, "--save", "result of kmrun", _holds_results)
 
     def write(self, results: Sequence[Result]) -> None:
         """Replace the file's content; a reader sees the old document or the new one, never a part.
@@ -51,58 +39,13 @@ class ResultFile:
         Raises:
             UsageError: the file can no longer be written.
         """
-        text = render(results, several=self.several, texts=self._texts)
-        try:
-            handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=self.path.parent)
-        except OSError as error:
-            raise self._refusal(self.path, error) from error
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            Path(temporary).chmod(self._mode())
-            Path(temporary).replace(self.path)
-        except OSError as error:
-            raise self._refusal(self.path, error) from error
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                Path(temporary).unlink()
-
-    def _probe(self, shown: Path) -> None:
-        if self.path.is_dir():
-            raise UsageError(f"--save {shown}: is a directory", "name a file in it")
-        if self.path.exists() and not self.path.is_file():
-            raise UsageError(f"--save {shown}: is no regular file")
-        if self.path.exists():
-            if not os.access(self.path, os.W_OK):
-                raise UsageError(f"--save {shown}: the file is read-only")
-            if not _may_be_replaced(self.path):
-                hint = "name another file, or take that one away"
-                raise UsageError(f"--save {shown}: is there already, and is no result of kmrun", hint)
-        handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=self.path.parent)
-        os.close(handle)
-        Path(temporary).unlink()
-
-    def _mode(self) -> int:
-        if self.path.exists():
-            return self.path.stat().st_mode & 0o777
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
-
-    @staticmethod
-    def _refusal(shown: Path, error: OSError) -> UsageError:
-        return UsageError(f"--save {shown}: cannot be written: {(error.strerror or str(error)).lower()}")
+        self._target.replace(render(results, several=self.several, texts=self._texts))
 
 
-def _may_be_replaced(path: Path) -> bool:
-    """Say whether a file is empty or holds results, of whatever format version."""
-    text = path.read_bytes()
-    if not text.strip():
-        return True
+def _holds_results(content: bytes) -> bool:
+    """Say whether a file holds results, of whatever format version."""
     try:
-        plain = json.loads(text)
+        plain = json.loads(content)
     except (ValueError, RecursionError):
         return False
     documents = plain if isinstance(plain, list) else [plain]
