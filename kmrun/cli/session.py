@@ -92,7 +92,8 @@ class _Going:
 
     def add(self, case: Case, found: Measurement) -> None:
         """Score and judge a case that was measured."""
-        roofs = roofs_of(case, self.card, self.device.max_clock_hz)
+        held_hz = found.observed.window.sm_hz if found.observed else None
+        roofs = roofs_of(case, self.card, self.device.max_clock_hz, held_hz)
         scored = score(case, found, self.device, self.ceilings, roofs)
         listed = case.kernel in self.listed
         judged = judge(case, found, scored, self.device.kind, roofs.card, self.alpha, listed)

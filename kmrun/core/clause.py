@@ -21,10 +21,10 @@ from kmrun.core.units import format_number
 ClauseVerdict = Literal["pass", "fail", "inconclusive", "not judged"]
 
 _AT_LEAST = ("min_roof", "min_roof_clk", "min_ceiling", "min_speedup")
-_SAMPLED = ("min_roof", "min_ceiling", "min_speedup", "max_ms")
+_SAMPLED = ("min_roof", "min_roof_clk", "min_ceiling", "min_speedup", "max_ms")
+_TIMELESS = ("max_memory_gb",)
 _LATER = {
     "max_slowdown": "comparing with another version is not built yet",
-    "min_roof_clk": "the clock that was held is not read yet",
 }
 _UNITS = {"min_speedup": "x", "max_ms": " ms", "max_host_us": " us", "max_memory_gb": " GB"}
 _NOTHING_TIMED = "no time was measured"
@@ -84,6 +84,9 @@ def judge_clause(
 ) -> ClauseResult:
     """Judge one clause whose `bound` applies on this device; it breaks at the one-sided rate `alpha`."""
     result = _judged(clause, bound, found, scored, kind, alpha)
+    if found.undecidable and clause.kind not in _TIMELESS and result.verdict in ("pass", "fail"):
+        reason = f"{result.reason}, but {found.undecidable}"
+        result = replace(result, verdict="inconclusive", reason=reason)
     if clause.xfail is None or result.verdict == "not judged":
         return result
     if result.verdict == "pass":
@@ -110,9 +113,11 @@ def _judged(
     if clause.kind == "max_ms":
         time = Interval(strict.low * 1e-6, strict.value * 1e-6, lenient.high * 1e-6)
         return _decided(clause, bound, time, "", needs=_needs(found.samples_ns, alpha))
-    if clause.kind == "min_roof":
+    if clause.kind in ("min_roof", "min_roof_clk"):
         missing = "a CPU has no published roof" if kind == "cpu" else "the roof of this device is not known"
         best_s = scored.roof_s
+        if clause.kind == "min_roof_clk" and best_s is not None:
+            missing, best_s = "the clock that was held is not known", scored.roof_clk_s
     else:
         missing, best_s = "nothing measured bounds this case", scored.ceiling_s
     time = Interval(strict.low, strict.value, lenient.high)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from kmrun.core.case import Case, Path
 from kmrun.core.clause import ClauseResult
 from kmrun.core.measurement import Ceilings, Finding, Measurement, OutputCheck, RunDevice
+from kmrun.core.observed import telemetry_entry
 from kmrun.core.result import (
     BandwidthEntry,
     CaseResult,
@@ -68,6 +69,7 @@ def case_result(
         bound=scored.bound,
         roof_fraction=scored.roof_fraction,
         roof_max_fraction=scored.roof_max_fraction,
+        roof_clk_fraction=scored.roof_clk_fraction,
         ceiling_fraction=scored.ceiling_fraction,
         peak_bw_fraction=scored.peak_bw_fraction,
         fp32_fraction=scored.fp32_fraction,
@@ -90,6 +92,7 @@ def case_result(
         versus={rival.name: _versus(scored.ratios.get(rival.name), rival.pairs) for rival in found.rivals}
         if timed
         else {},
+        telemetry=telemetry_entry(found.observed) if timed and found.observed is not None else None,
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from kmrun.core.observed import Observed
+
 FaultKind = Literal["kernel", "suite", "environment", "undecided"]
 
 
@@ -97,6 +99,10 @@ class Measurement:
     timed_dtype: str | None = None
     wall_ns: float | None = None
     threads: int | None = None
+    observed: Observed | None = None
+    """What the machine was doing meanwhile; None when nothing was timed."""
+    undecidable: str = ""
+    """Why no clause about time can be decided: others used the card, or it was slowed down all the time."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -67,6 +67,42 @@ class VersusEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class SeriesEntry:
+    """Readings of the sensors over a case, as columns of one length; None where a sensor said nothing."""
+
+    time_s: tuple[float, ...] = ()
+    """Since the first reading."""
+    sm_mhz: tuple[float | None, ...] = ()
+    power_w: tuple[float | None, ...] = ()
+    temp_c: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryEntry:
+    """What the machine was doing while a case was timed; None where it has no such sensor, or hides it."""
+
+    source: str | None
+    window_s: float
+    samples: int
+    sm_mhz_held: float | None
+    sm_mhz_low: float | None
+    sm_mhz_max: float | None
+    mem_mhz: float | None
+    mem_mhz_max: float | None
+    temp_c: float | None
+    power_w: float | None
+    energy_mj_per_call: float | None
+    utilisation_fraction: float | None
+    throttle: tuple[str, ...]
+    throttle_fraction: Mapping[str, float]
+    own_cores: float | None
+    other_cores: float | None
+    stolen_cores: float | None
+    note: str
+    series: SeriesEntry
+
+
+@dataclass(frozen=True, slots=True)
 class CaseResult:
     """One case: its verdict with every reason, its times with every sample, its score."""
 
@@ -103,6 +139,7 @@ class CaseResult:
     bound: str | None
     roof_fraction: float | None
     roof_max_fraction: float | None
+    roof_clk_fraction: float | None
     ceiling_fraction: float | None
     peak_bw_fraction: float | None
     fp32_fraction: float | None
@@ -123,6 +160,7 @@ class CaseResult:
     threads: int | None
     wall_s: float | None
     versus: Mapping[str, VersusEntry] = field(default_factory=dict)
+    telemetry: TelemetryEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)

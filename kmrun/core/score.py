@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from kmrun.core import dtypes
 from kmrun.core.case import Case
 from kmrun.core.ceiling import SLACK, CeilingTime, ceiling_time
+from kmrun.core.clocks import clock_ratio, roof_clk_fraction
 from kmrun.core.measurement import Ceilings, Finding, Measurement, Rival, RunDevice
+from kmrun.core.observed import Observed
 from kmrun.core.statistics import STOPPING_LEVEL, Interval, median, median_interval, ratio_bounds
 
 IMPLAUSIBLE = 0.95
@@ -24,8 +26,8 @@ class Roofs:
     """The published peaks that one case is held against; None where nothing is published.
 
     `bandwidth` in bytes per second; `compute` at the published clock, `compute_max` at the driver's maximum
-    clock, both for the case's own units and dtype, and `vector_fp32`, in flop per second. `card` is the id of
-    the matched card, None for an unmatched device or a CPU.
+    clock, `compute_clk` at the clock that was held, all for the case's own units and dtype, and `vector_fp32`,
+    in flop per second. `card` is the id of the matched card, None for an unmatched device or a CPU.
     """
 
     bandwidth: float | None = None
@@ -33,6 +35,7 @@ class Roofs:
     compute_max: float | None = None
     vector_fp32: float | None = None
     card: str | None = None
+    compute_clk: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,11 @@ class Score:
     roof_s: float | None = None
     """Seconds a call takes at the roof; `roof_fraction` is this over the median."""
     ceiling_s: float | None = None
+    roof_clk_s: float | None = None
+    """Seconds a call takes at the roof that the clocks held leave; None where they are not known."""
     roof_fraction: float | None = None
     roof_max_fraction: float | None = None
+    roof_clk_fraction: float | None = None
     ceiling_fraction: float | None = None
     peak_bw_fraction: float | None = None
     fp32_fraction: float | None = None
@@ -107,6 +113,7 @@ def score(case: Case, found: Measurement, device: RunDevice, ceilings: Ceilings,
     compute_roof_s = flops / roofs.compute if flops and roofs.compute else None
     roof_s = _longest(memory_roof_s, compute_roof_s)
     roof_max_s = _longest(memory_roof_s, flops / roofs.compute_max if flops and roofs.compute_max else None)
+    roof_clk_s = _roof_clk_s(found.observed, roofs, memory_roof_s, compute_roof_s)
     ratios = {rival.name: _ratio(rival, time.value) for rival in found.rivals}
     against = _headline(ratios)
     return Score(
@@ -119,8 +126,10 @@ def score(case: Case, found: Measurement, device: RunDevice, ceilings: Ceilings,
         bound=_bound(memory_roof_s, compute_roof_s, ceiling),
         roof_s=roof_s,
         ceiling_s=ceiling_s,
+        roof_clk_s=roof_clk_s,
         roof_fraction=roof_s / time.value if roof_s else None,
         roof_max_fraction=roof_max_s / time.value if roof_max_s else None,
+        roof_clk_fraction=roof_clk_s / time.value if roof_clk_s else None,
         ceiling_fraction=ceiling_s / time.value if ceiling_s else None,
         peak_bw_fraction=moved / time.value / roofs.bandwidth if moved and roofs.bandwidth else None,
         fp32_fraction=flops / time.value / roofs.vector_fp32 if flops and roofs.vector_fp32 else None,
@@ -192,6 +201,23 @@ def _held_ceiling(ceiling: CeilingTime, seconds: float) -> tuple[float | None, t
     if limit / seconds <= SLACK:
         return seconds, (*labels, "ceiling beaten")
     return None, (*labels, "far above ceiling")
+
+
+def _roof_clk_s(
+    observed: Observed | None, roofs: Roofs, memory_s: float | None, compute_s: float | None
+) -> float | None:
+    """Return what a call takes at the roof that the clocks held leave, None where no clock was read."""
+    if observed is None or observed.window.sm_mhz is None:
+        return None
+    window = observed.window
+    # A fraction of one second is that roof in seconds.
+    return roof_clk_fraction(
+        1.0,
+        memory_roof_s=memory_s,
+        compute_roof_s=compute_s,
+        sm_held=clock_ratio(roofs.compute_clk, roofs.compute),
+        mem_held=clock_ratio(window.mem_mhz, window.mem_mhz_max),
+    )
 
 
 def _seconds(nanoseconds: Interval) -> Interval:

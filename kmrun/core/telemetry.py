@@ -56,6 +56,11 @@ class Telemetry:
     note: str = ""
     readings: tuple[Reading, ...] = ()
 
+    @property
+    def sm_hz(self) -> float | None:
+        """The clock held in Hz."""
+        return None if self.sm_mhz is None else self.sm_mhz * 1e6
+
     def energy_mj_per_call(self, calls: int) -> float | None:
         """Return the energy of one call in millijoules, when the window held that many calls and nothing else."""
         return None if self.energy_j is None or calls < 1 else self.energy_j * 1e3 / calls

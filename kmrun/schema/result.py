@@ -68,6 +68,47 @@ class Versus(Document):
     pairs_ms: Many[Many[float]] = Field(description="Kernel and rival time of each block.")
 
 
+class Series(Document):
+    """Readings of the sensors over a case, as columns of one length, at most 120 of them."""
+
+    time_s: Many[NotNegative] = Field(description="Seconds since the first reading.")
+    sm_mhz: Many[float | None]
+    power_w: Many[float | None]
+    temp_c: Many[float | None]
+
+
+class Telemetry(Document):
+    """What the machine was doing while a case was timed; null where it has no such sensor, or hides it."""
+
+    source: str | None = Field(description="What was asked: `nvml`, `smi`, `cpu`; null: nothing answered.")
+    window_s: NotNegative = Field(description="How long the kernel was timed alone.")
+    samples: Count = Field(description="Readings in that time; of less than 0.1 s, the nearest one.")
+    sm_mhz_held: NotNegative | None = Field(
+        description="Median clock of the compute units; of a CPU, the mean of its cores."
+    )
+    sm_mhz_low: NotNegative | None = Field(description="The lowest reading of it.")
+    sm_mhz_max: NotNegative | None = Field(description="The highest clock that the device allows.")
+    mem_mhz: NotNegative | None
+    mem_mhz_max: NotNegative | None
+    temp_c: float | None = Field(description="The hottest reading, in degrees Celsius.")
+    power_w: NotNegative | None = Field(
+        description="Mean over a second or more of calls without pause; never of less."
+    )
+    energy_mj_per_call: NotNegative | None = Field(
+        description="Over the same calls, by the energy counter where there is one."
+    )
+    utilisation_fraction: NotNegative | None
+    throttle: Many[str] = Field(description="Every reason for a lower clock that was seen: `sw_power_cap`.")
+    throttle_fraction: dict[str, NotNegative] = Field(description="The share of the readings that showed it.")
+    own_cores: NotNegative | None = Field(
+        description="CPU time of kmrun's processes over wall time, so cores."
+    )
+    other_cores: NotNegative | None = Field(description="The same of all other processes of the machine.")
+    stolen_cores: NotNegative | None = Field(description="The same of what a virtual machine's host took.")
+    note: str = Field(description="Why figures are missing.")
+    series: Series
+
+
 class Case(Document):
     """One case."""
 
@@ -104,6 +145,9 @@ class Case(Document):
     bound: Literal["mem", "comp"] | None
     roof_fraction: NotNegative | None
     roof_max_fraction: NotNegative | None
+    roof_clk_fraction: NotNegative | None = Field(
+        description="Of what the published peaks come to at the clocks that the card held."
+    )
     ceiling_fraction: NotNegative | None
     peak_bw_fraction: NotNegative | None
     fp32_fraction: NotNegative | None
@@ -124,6 +168,7 @@ class Case(Document):
     threads: int | None
     wall_s: NotNegative | None
     versus: dict[str, Versus]
+    telemetry: Telemetry | None
 
 
 class Suite(Document):

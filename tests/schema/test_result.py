@@ -20,6 +20,8 @@ PAIRS = [
     (document.Reason, schema.Reason),
     (document.CheckEntry, schema.Check),
     (document.VersusEntry, schema.Versus),
+    (document.TelemetryEntry, schema.Telemetry),
+    (document.SeriesEntry, schema.Series),
     (document.SuiteEntry, schema.Suite),
     (document.DeviceEntry, schema.Device),
     (document.CeilingEntry, schema.Ceilings),
@@ -31,7 +33,7 @@ PROMISED = """
 id kernel axes verdict reasons clauses labels median_ms ci_low_ms ci_high_ms samples_ms first_call_ms
 host_us event_us handoff_us bytes flops gb_per_s tflop_per_s intensity bound roof_fraction
 roof_max_fraction ceiling_fraction peak_bw_fraction fp32_fraction speedup correct max_error isolation
-exchange l2 clock time_verified versus
+exchange l2 clock time_verified versus roof_clk_fraction telemetry
 """
 
 
