@@ -18,4 +18,8 @@ def _spelled(char: str) -> str:
         return _ESCAPES[char]
     if char.isprintable():
         return char
-    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(char))
+    try:
+        encoded = os.fsencode(char)
+    except UnicodeEncodeError:  # half a surrogate pair that stands for no byte: a document may hold one
+        encoded = char.encode("utf-8", "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in encoded)

@@ -19,6 +19,7 @@ from kmrun.core.units import (
     format_quantity,
 )
 from kmrun.report import numbers
+from kmrun.report.places import place_text
 from kmrun.report.shell import shell_word
 from kmrun.report.words import LABELS, WORDS, case_labels, word_of
 
@@ -258,16 +259,10 @@ def _paragraphs(result: Result) -> list[Paragraph]:
 
 def _paragraph(result: Result, case: CaseResult) -> Paragraph:
     word = word_of(case)
-    places = [
-        (clause.file, clause.line)
-        for clause in case.clauses
-        if clause.verdict in ("fail", "inconclusive") and clause.kind != "correct" and clause.file
-    ]
-    file, line = places[0] if places else (case.file, case.line)
     return Paragraph(
         word=word,
         case_id=case.id,
-        place=f"{file}:{line}" if file else "",
+        place=place_text(case),
         sentences=tuple(dict.fromkeys(reason.sentence.removeprefix("skipped: ") for reason in case.reasons)),
         detail=tuple(
             line for reason in case.reasons for line in _telling((reason.detail or "").splitlines())

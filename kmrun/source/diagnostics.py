@@ -5,8 +5,9 @@ import os
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal
 
 from kmrun.core.printable import printable
@@ -82,10 +83,25 @@ def render(diagnostics: Iterable[Diagnostic], form: str, colour: bool = False) -
 def as_github(item: Diagnostic) -> str:
     """Return a workflow command that GitHub shows beside the line."""
     span = item.span
-    last = f",endLine={span.end_line},endColumn={span.end_col}"
-    where = f"file={_property(item.file)},line={span.line},col={span.col}{last},title={item.code}"
     text = item.message if not item.hint else f"{item.message} ({item.hint})"
-    return f"::{item.severity} {where}::{_data(text)}"
+    rest = {"col": span.col, "endLine": span.end_line, "endColumn": span.end_col}
+    return workflow_command(item.severity, text, item.code, item.file, span.line, rest)
+
+
+def workflow_command(
+    level: Severity,
+    text: str,
+    title: str,
+    file: str = "",
+    line: int | None = None,
+    rest: Mapping[str, int] = MappingProxyType({}),
+) -> str:
+    """Return an annotation for GitHub; without a file it concerns the whole job."""
+    where: dict[str, object] = {"file": file, "line": line or 1, **rest} if file else {}
+    properties = ",".join(
+        f"{key}={_property(str(value))}" for key, value in {**where, "title": title}.items()
+    )
+    return f"::{level} {properties}::{_data(text)}"
 
 
 def as_text(item: Diagnostic, colour: bool = False) -> str:
