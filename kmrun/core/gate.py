@@ -1,0 +1,238 @@
+"""The gate: whether the new version of a case is slower than the old one by more than is allowed.
+
+Two stages, both on log ratios of new time over old time, so that old and new are treated alike.
+
+*Screening* looks at blocks of one pair of live processes. Each block in which the two took turns in an order
+drawn at random votes "over the margin" or "under it". If at least half of all blocks were under the margin in
+truth, no stopping rule makes the wealth of a gambler who bets on "over" exceed 1/a with a probability above a
+(Ville's inequality; e-values: Shafer 2021, Ramdas et al. 2023), whatever the noise. The wealth is a mixture of three
+fixed bets. Screening clears a case or makes it a suspect; it breaks nothing, since one pair of processes may
+differ for good by where their memory happened to lie.
+
+*Settling* takes fresh pairs of processes, one log ratio each. Under "as fast as the margin allows" these lie
+symmetrically around it, because which process is which is drawn by lot: Wilcoxon's signed-rank test is then
+exact, and unlike a t-test it keeps its power when a few pairs were disturbed. Its bounds are order statistics
+of the Walsh averages (Hollander & Wolfe, Nonparametric Statistical Methods, 3.3). It looks a fixed number of times and
+shares its error rate among the looks. Suspects are settled on new data only, so the error rate of settling
+alone bounds false alarms; `alpha` is one case's share of what the whole suite may do wrong.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from kmrun.core.slowdown import Slowdown, SlowdownVerdict
+from kmrun.core.statistics import median
+
+BETS = (0.6, 0.75, 0.9)
+"""Shares of blocks on one side that the gambler bets on."""
+
+CLEAR_RATE = 0.05
+"""One-sided rate at which a case that is too slow may be let pass; also of the screening's printed ends."""
+
+LOOKS = (10, 16, 24)
+"""Numbers of fresh pairs at which settling looks."""
+
+SHARES = (0.2, 0.3, 0.5)
+"""What each look takes of the error rate: the last has the most to decide."""
+
+LEAST_DIFFERENCE_NS = 100.0
+"""A difference below this (or below two ticks of the timer) is no slowdown, whatever its ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """What the blocks of one pair of processes come to. The bounds are one-sided at `CLEAR_RATE`, as log ratios."""
+
+    outcome: Literal["clear", "suspect", "open"]
+    low: float
+    value: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The rule for one case: what it is compared with, how much slower it may be, how often that may be wrong.
+
+    `margin` is a fraction (0.03 is 3 %), `alpha` the case's one-sided share of the suite's error rate.
+    """
+
+    against: str
+    margin: float
+    alpha: float
+    method: Literal["alternated", "baseline"] = "alternated"
+    tick_ns: float = 0.0
+    """Grain of the timer per call."""
+
+    def screen(self, blocks: Sequence[float]) -> Screening:
+        """Judge the log ratios of a pair's blocks so far; may be asked after every block.
+
+        Raises:
+            ValueError: there are no blocks.
+        """
+        limit = math.log1p(self.margin)
+        low, high = betting_bounds(blocks, CLEAR_RATE)
+        outcome: Literal["clear", "suspect", "open"] = "open"
+        if high < limit:
+            outcome = "clear"
+        elif low > limit:
+            outcome = "suspect"
+        return Screening(outcome, low, median(blocks), high)
+
+    def cleared(self, seen: Screening, blocks: int) -> Slowdown:
+        """Return what a case that screening cleared comes to."""
+        return self._slowdown("holds", seen.value, seen.low, seen.high, blocks, processes=1)
+
+    def settle(self, pairs: Sequence[float], old_ns: float, blocks: int) -> Slowdown | None:
+        """Judge the log ratios of fresh pairs of processes; None where more are to be taken.
+
+        Args:
+            pairs: one log ratio of new over old a pair, in the order in which they were taken.
+            old_ns: the old version's time of a call.
+            blocks: alternated blocks behind them, for the record.
+        """
+        if len(pairs) not in LOOKS:
+            return None
+        found = self.estimate(pairs, old_ns, blocks)
+        return found if found.verdict != "inconclusive" or len(pairs) == LOOKS[-1] else None
+
+    def estimate(self, pairs: Sequence[float], old_ns: float, blocks: int, reason: str = "") -> Slowdown:
+        """Judge what there is, at the error rate of the look that it was on the way to.
+
+        `reason` says why there is no more, where that leaves it open.
+
+        Raises:
+            ValueError: there are no pairs, or more than the last look takes.
+        """
+        share = next((part for look, part in zip(LOOKS, SHARES, strict=True) if len(pairs) <= look), None)
+        if share is None:
+            raise ValueError(f"{len(pairs)} pairs are more than the last look takes")
+        ordered = walsh_averages(pairs)
+        value = median(ordered)
+        low = signed_rank_bound(ordered[::-1], len(pairs), self.alpha * share)
+        high = signed_rank_bound(ordered, len(pairs), CLEAR_RATE * share)
+        low = -math.inf if low is None else low
+        high = math.inf if high is None else high
+        limit = math.log1p(self.margin)
+        verdict: SlowdownVerdict = "inconclusive"
+        why = reason or f"{len(pairs)} pairs of fresh processes leave it open"
+        if high <= limit:
+            verdict, why = "holds", ""
+        elif low > limit:
+            verdict, why = "broken", ""
+            least = max(2 * self.tick_ns, LEAST_DIFFERENCE_NS)
+            if math.expm1(value) * old_ns <= least:
+                verdict, why = "holds", f"the difference is below {least:g} ns, what a timer can tell apart"
+        return self._slowdown(verdict, value, low, high, blocks, len(pairs), why)
+
+    def _slowdown(
+        self,
+        verdict: SlowdownVerdict,
+        value: float,
+        low: float,
+        high: float,
+        blocks: int,
+        processes: int,
+        reason: str = "",
+    ) -> Slowdown:
+        visible = None
+        if math.isfinite(low):
+            # What lies this far over the margin has its own lower end on the margin.
+            visible = math.expm1(math.log1p(self.margin) + value - low)
+        return Slowdown(
+            against=self.against,
+            method=self.method,
+            margin=self.margin,
+            verdict=verdict,
+            slowdown=math.expm1(value),
+            low=math.expm1(low) if math.isfinite(low) else None,
+            high=math.expm1(high) if math.isfinite(high) else None,
+            visible=visible,
+            blocks=blocks,
+            processes=processes,
+            reason=reason,
+        )
+
+
+def undecided(against: str, margin: float, reason: str) -> Slowdown:
+    """Return the comparison that could not be made, and why."""
+    return Slowdown(against, "alternated", margin, "inconclusive", None, None, None, None, 0, 0, reason)
+
+
+def wealth(wins: int, losses: int) -> float:
+    """Return what one unit became after betting on `wins + losses` fair coins: the mixture over `BETS`.
+
+    An e-value: under "each win has at most an even chance" its mean is at most 1, at any stopping time.
+    """
+    return sum((2 * bet) ** wins * (2 * (1 - bet)) ** losses for bet in BETS) / len(BETS)
+
+
+@lru_cache(maxsize=4096)
+def wins_needed(number: int, alpha: float) -> int | None:
+    """Return the fewest wins out of `number` whose wealth is 1/alpha; None when even all are too few."""
+    enough = (wins for wins in range(number + 1) if wealth(wins, number - wins) * alpha >= 1)
+    # Wealth grows with the wins beyond an even score; below that, bets are lost either way.
+    return next((wins for wins in enough if 2 * wins > number), None)
+
+
+def betting_bounds(values: Sequence[float], alpha: float) -> tuple[float, float]:
+    """Return one-sided bounds of the median, each wrong with probability at most `alpha` at any stopping time.
+
+    Infinite where there are too few values. Values need not be alike, nor independent: what is bet on is that
+    each lies on either side of the median with even chances, given those before.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    if not values:
+        raise ValueError("no values")
+    wins = wins_needed(len(values), alpha)
+    if wins is None:
+        return -math.inf, math.inf
+    ordered = sorted(values)
+    return ordered[len(values) - wins], ordered[wins - 1]
+
+
+def walsh_averages(values: Sequence[float]) -> list[float]:
+    """Return the means of all pairs of values, each with itself too, in ascending order.
+
+    Their median is the Hodges-Lehmann estimate of the middle of a symmetric distribution.
+    """
+    return sorted((one + other) / 2 for place, one in enumerate(values) for other in values[place:])
+
+
+def signed_rank_bound(ordered: Sequence[float], number: int, alpha: float) -> float | None:
+    """Return the bound of the centre at one-sided `alpha`: the critical rank's Walsh average.
+
+    Args:
+        ordered: Walsh averages of `number` values, ascending for an upper bound, descending for a lower one.
+        number: how many values there were.
+        alpha: one-sided error rate.
+
+    Returns None when `number` values are too few for a bound at this rate.
+    """
+    rank = critical_rank_sum(number, alpha)
+    return None if rank is None else ordered[rank - 1]
+
+
+@lru_cache(maxsize=4096)
+def critical_rank_sum(number: int, alpha: float) -> int | None:
+    """Return the smallest sum w of positive ranks for which P(W >= w) <= alpha under symmetry; None without one.
+
+    Exact: the number of subsets of {1..n} with each sum, by dynamic programming.
+    """
+    counts = [1]
+    for rank in range(1, number + 1):
+        grown = counts + [0] * rank
+        for total, count in enumerate(counts):
+            grown[total + rank] += count
+        counts = grown
+    allowed, seen, critical = alpha * 2.0**number, 0, None
+    for total in range(len(counts) - 1, -1, -1):
+        seen += counts[total]
+        if seen > allowed:
+            break
+        critical = total
+    return critical

@@ -1,0 +1,211 @@
+"""The gate's arithmetic, its error rates by simulation, and what it promises of any data."""
+
+import itertools
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kmrun.core.gate import (
+    CLEAR_RATE,
+    LOOKS,
+    SHARES,
+    Gate,
+    betting_bounds,
+    critical_rank_sum,
+    signed_rank_bound,
+    walsh_averages,
+    wealth,
+    wins_needed,
+)
+from kmrun.core.slowdown import Slowdown
+
+RATIO = st.floats(-0.5, 0.5, allow_nan=False)
+SUITE_OF_50 = 0.01 / 50
+
+
+def gate(margin: float = 0.03, alpha: float = SUITE_OF_50, **more: float) -> Gate:
+    return Gate("old", margin, alpha, **more)
+
+
+@pytest.mark.parametrize("number", [0, 1, 5, 12])
+def test_wealth_is_worth_one_on_average_when_coins_are_fair(number):
+    mean = (
+        sum(math.comb(number, wins) * wealth(wins, number - wins) for wins in range(number + 1)) / 2**number
+    )
+    assert mean == pytest.approx(1.0)
+
+
+def test_seven_blocks_on_one_side_clear():
+    assert wins_needed(6, CLEAR_RATE) is None
+    assert wins_needed(7, CLEAR_RATE) == 7
+    assert gate().screen([0.0] * 6).outcome == "open"
+    assert gate().screen([0.0] * 7).outcome == "clear"
+    assert gate().screen([0.2] * 7).outcome == "suspect"
+
+
+@given(number=st.integers(1, 60), alpha=st.sampled_from([0.05, 0.01, 2e-4]))
+def test_more_wins_never_needed_than_there_are_and_one_fewer_is_too_few(number, alpha):
+    wins = wins_needed(number, alpha)
+    if wins is not None:
+        assert number / 2 < wins <= number
+        assert wealth(wins, number - wins) >= 1 / alpha > wealth(wins - 1, number - wins + 1)
+
+
+@given(values=st.lists(RATIO, min_size=1, max_size=40))
+def test_betting_bounds_bracket_the_median_and_mirror(values):
+    low, high = betting_bounds(values, 0.05)
+    assert low <= sorted(values)[len(values) // 2] <= high
+    mirrored_low, mirrored_high = betting_bounds([-value for value in values], 0.05)
+    assert (mirrored_low, mirrored_high) == (-high, -low)
+
+
+@given(values=st.lists(RATIO, min_size=1, max_size=40), margin=st.floats(0.0, 0.3))
+def test_screening_is_the_test_that_its_bounds_invert(values, margin):
+    limit = math.log1p(margin)
+    over, under = sum(value > limit for value in values), sum(value < limit for value in values)
+    needed = wins_needed(len(values), CLEAR_RATE)
+    expected = "open"
+    if needed is not None and under >= needed:
+        expected = "clear"
+    elif needed is not None and over >= needed:
+        expected = "suspect"
+    assert gate(margin).screen(values).outcome == expected
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+@pytest.mark.parametrize("alpha", [0.05, 0.01, 0.001])
+def test_critical_rank_sum_by_counting_every_sign(number, alpha):
+    sums = [
+        sum(rank for rank, sign in zip(range(1, number + 1), signs, strict=True) if sign)
+        for signs in itertools.product((0, 1), repeat=number)
+    ]
+    fitting = [w for w in range(max(sums) + 1) if sum(total >= w for total in sums) <= alpha * 2**number]
+    assert critical_rank_sum(number, alpha) == (min(fitting) if fitting else None)
+
+
+@given(
+    values=st.lists(RATIO, min_size=6, max_size=16, unique_by=lambda value: round(abs(value), 9)),
+    alpha=st.sampled_from([0.05, 0.01, 0.001]),
+)
+def test_the_signed_rank_bound_is_where_the_test_stops_rejecting(values, alpha):
+    rank = critical_rank_sum(len(values), alpha)
+    low = signed_rank_bound(walsh_averages(values)[::-1], len(values), alpha)
+    if rank is None:
+        assert low is None
+        return
+
+    def rank_sum(centre: float) -> int:
+        moved = sorted((value - centre for value in values), key=abs)
+        return sum(place for place, value in enumerate(moved, 1) if value > 0)
+
+    assert rank_sum(low - 1e-6) >= rank > rank_sum(low + 1e-6)
+
+
+@given(values=st.lists(RATIO, min_size=10, max_size=10), old_ns=st.floats(1e3, 1e9))
+def test_settling_always_says_how_much_and_how_well(values, old_ns):
+    found = gate(alpha=0.01).estimate(values, old_ns, 80)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= found.slowdown <= found.high
+    assert found.visible >= found.margin - 1e-12
+    assert (found.verdict == "broken") <= (found.low > found.margin)
+    assert (found.verdict == "inconclusive") <= bool(found.reason)
+
+
+def test_it_looks_only_at_its_looks_and_ends_at_the_last():
+    taken: list[float] = []
+    looked = []
+    wobble = itertools.cycle([-0.2, 0.2, 0.05, -0.02])
+    while len(taken) < LOOKS[-1]:
+        taken.append(next(wobble))
+        found = gate().settle(taken, 1e6, len(taken) * 8)
+        if found is not None:
+            looked.append((len(taken), found.verdict))
+    assert looked == [(LOOKS[-1], "inconclusive")]
+    assert math.isclose(sum(SHARES), 1.0)
+
+
+def test_a_clear_slowdown_is_called_with_its_size():
+    found = gate().settle([0.10 + 0.001 * place for place in range(16)], 1e6, 128)
+    assert found is not None
+    assert found.verdict == "broken"
+    assert found.slowdown == pytest.approx(math.expm1(0.1075), rel=1e-3)
+    assert found.processes == 16
+    assert found.blocks == 128
+
+
+def test_a_difference_that_no_timer_can_tell_apart_breaks_nothing():
+    pairs = [0.10 + 0.001 * place for place in range(16)]
+    found = gate().settle(pairs, 500.0, 128)
+    assert found is not None
+    assert (found.verdict, found.reason) == (
+        "holds",
+        "the difference is below 100 ns, what a timer can tell apart",
+    )
+    coarse = gate(tick_ns=1000.0).settle(pairs, 10_000.0, 128)
+    assert coarse is not None
+    assert "below 2000 ns" in coarse.reason
+
+
+def test_too_few_pairs_decide_nothing_but_are_told():
+    found = gate().estimate([0.5, 0.5], 1e6, 16, "out of time")
+    assert (found.verdict, found.low, found.high, found.visible) == ("inconclusive", None, None, None)
+    assert found.reason == "out of time"
+    assert found.slowdown == pytest.approx(math.expm1(0.5))
+
+
+class Machine:
+    """Process pairs with an offset for good, blocks with noise that has a heavy tail."""
+
+    def __init__(self, seed: int, slowdown: float, offset: float, noise: float) -> None:
+        self.random = random.Random(seed)
+        self.true, self.offset, self.noise = math.log1p(slowdown), offset, noise
+
+    def pair(self) -> "list[float]":
+        centre = self.true + self.random.gauss(0.0, self.offset)
+        return [centre + self._noise() for _ in range(60)]
+
+    def _noise(self) -> float:
+        spread = 8 * self.noise if self.random.random() < 0.1 else self.noise
+        return self.random.gauss(0.0, spread)
+
+    def run(self, rule: Gate) -> Slowdown:
+        blocks = self.pair()
+        for number in range(1, len(blocks) + 1):
+            seen = rule.screen(blocks[:number])
+            if seen.outcome == "clear":
+                return rule.cleared(seen, number)
+            if seen.outcome == "suspect":
+                break
+        pairs: list[float] = []
+        while True:
+            pairs.append(sorted(self.pair()[:8])[4])
+            found = rule.settle(pairs, 1e6, 8 * len(pairs))
+            if found is not None:
+                return found
+
+
+def verdicts(count: int, slowdown: float, **machine: float) -> dict[str, int]:
+    seen = {"holds": 0, "broken": 0, "inconclusive": 0}
+    for seed in range(count):
+        seen[Machine(seed, slowdown, **machine).run(gate()).verdict] += 1
+    return seen
+
+
+@pytest.mark.parametrize(("offset", "noise"), [(0.0, 0.01), (0.01, 0.01), (0.02, 0.03)])
+def test_unchanged_kernels_raise_no_alarm_even_where_processes_differ_for_good(offset, noise):
+    # 400 kernels are eight suites of 50, of which at most 1 % may alarm.
+    assert verdicts(400, 0.0, offset=offset, noise=noise)["broken"] == 0
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.01])
+def test_three_points_over_the_margin_are_found(offset):
+    assert verdicts(300, 0.0609, offset=offset, noise=0.01)["broken"] >= 0.95 * 300
+
+
+def test_a_slowdown_of_just_the_margin_is_not_called():
+    seen = verdicts(400, 0.03, offset=0.01, noise=0.01)
+    assert seen["broken"] <= 2
