@@ -47,6 +47,12 @@ def command(
     save: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the result document there, after every case.")
     ] = None,
+    junit: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a JUnit report there, for Jenkins and GitLab.")
+    ] = None,
+    markdown: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a report in Markdown there.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result document and nothing else.")] = False,
 ) -> None:
     """Measure, judge and score suites.
@@ -73,6 +79,8 @@ def command(
                 card=card,
                 overlays=tuple(cards or ()),
                 save=save,
+                junit=junit,
+                markdown=markdown,
                 as_json=json,
             ),
         )

@@ -12,7 +12,7 @@ import typer
 
 from kmrun.cli.session import Job, Outcome, Session, Supervising
 from kmrun.cli.streams import in_json, say
-from kmrun.cli.terminal import file_named
+from kmrun.cli.written import Written
 from kmrun.core.card import Card, per_device
 from kmrun.core.case import Case
 from kmrun.core.entries import Locate
@@ -52,6 +52,8 @@ class Settings:
     card: str = ""
     overlays: tuple[str, ...] = ()
     save: str | None = None
+    junit: str | None = None
+    markdown: str | None = None
     as_json: bool = False
 
 
@@ -132,9 +134,13 @@ def run_jobs(jobs: Sequence[Job], settings: Settings) -> int:
     Raises:
         KmrunError: an option is wrong, or nothing could be measured.
     """
-    target = None
-    if settings.save is not None:
-        target = documents.ResultFile(file_named(settings.save, "--save"), several=len(jobs) > 1)
+    written = Written(
+        several=len(jobs) > 1,
+        save=settings.save,
+        junit_file=settings.junit,
+        markdown_file=settings.markdown,
+        allow_inconclusive=settings.allow_inconclusive,
+    )
     options, catalogue = _options(settings), load_cards([Path(overlay) for overlay in settings.overlays])
     asked = per_device(catalogue.find(settings.card)) if settings.card else None
 
@@ -145,11 +151,15 @@ def run_jobs(jobs: Sequence[Job], settings: Settings) -> int:
         open_supervisor=open_supervisor,
         match_card=lambda device: match_card(catalogue, device, asked),
         progress=_progress,
-        save=target.write if target else lambda results: None,
+        save=written.after_case,
         command=("kmrun", *sys.argv[1:]),
     )
     outcome = session.run(jobs)
-    return report(outcome, settings, several=len(jobs) > 1)
+    written.at_end(outcome.results, code_of(outcome, settings))
+    try:
+        return report(outcome, settings, several=len(jobs) > 1)
+    finally:
+        written.announce(outcome.results, to_stderr=settings.as_json)
 
 
 def make_supervisor(device: str, options: RunOptions, folder: str) -> AbstractContextManager[Supervising]:
@@ -178,17 +188,26 @@ def match_card(catalogue: Catalogue, device: RunDevice, asked: Card | None) -> C
     return matched.card
 
 
+def code_of(outcome: Outcome, settings: Settings) -> int:
+    """Return the exit code of a run: that of the error that ended it early, else what the verdicts come to."""
+    if outcome.stopped is not None:
+        return outcome.stopped.exit_code
+    if not outcome.interrupted and not any(result.cases for result in outcome.results):
+        return EnvironmentLacks.exit_code
+    return exit_code(
+        outcome.judgements,
+        allow_inconclusive=settings.allow_inconclusive,
+        interrupted=outcome.interrupted,
+    )
+
+
 def report(outcome: Outcome, settings: Settings, *, several: bool) -> int:
     """Print what a run came to, and return the exit code.
 
     Raises:
         KmrunError: the error that ended the run, when there is nothing to print or after printing it.
     """
-    code = exit_code(
-        outcome.judgements,
-        allow_inconclusive=settings.allow_inconclusive,
-        interrupted=outcome.interrupted,
-    )
+    code = code_of(outcome, settings)
     empty = not any(result.cases for result in outcome.results)
     if settings.as_json:
         if outcome.results or several:

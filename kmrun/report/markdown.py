@@ -17,13 +17,14 @@ _MARKUP = re.compile(
     r"|(?P<sign>[\\*_\[\]~#]|^[-+=]|^\d+(?=[.)]))"
 )
 _WORST_FIRST = ("error", "wrong", "fail", "inconclusive", "pass", "skipped")
-_MARK = "<!-- written by kmrun -->"
+MARK = "<!-- written by kmrun -->"
+"""Starts every document, so that a later run knows what it may replace."""
 _PARAGRAPHS = 20
 
 
 def render(results: Sequence[Result], exit_code: int | None = None) -> str:
     """Return one document for all suites of a run; `exit_code` is None where the run did not end by itself."""
-    parts = [_MARK, *(part for result in results for part in _suite(result))]
+    parts = [MARK, *(part for result in results for part in _suite(result))]
     if exit_code is not None:
         parts.append(f"exit code {exit_code}")
     return "\n\n".join(parts) + "\n"
@@ -31,7 +32,7 @@ def render(results: Sequence[Result], exit_code: int | None = None) -> str:
 
 def is_markdown(content: bytes) -> bool:
     """Say whether a file is an earlier one of kmrun's, which a new one may replace."""
-    return content.startswith(_MARK.encode())
+    return content.startswith(MARK.encode())
 
 
 def escaped(text: str) -> str:

@@ -1,0 +1,103 @@
+"""What a run writes beside what it prints: result file, JUnit report, Markdown, and what GitHub shows."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import typer
+
+from kmrun.cli.streams import say
+from kmrun.cli.terminal import file_named
+from kmrun.core.result import Result
+from kmrun.report import annotations, junit, markdown
+from kmrun.store import results as documents
+from kmrun.store.targets import TargetFile
+
+SUMMARY_BYTES = 1 << 20
+"""GitHub refuses a step's summary above this."""
+
+
+class Written:
+    """The files of a run. All are found writable before anything is measured, and none is ever half written."""
+
+    def __init__(
+        self,
+        *,
+        several: bool = False,
+        save: str | None = None,
+        junit_file: str | None = None,
+        markdown_file: str | None = None,
+        allow_inconclusive: bool = False,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        """Prepare the files that were asked for.
+
+        Raises:
+            UsageError: one of them cannot be written, or holds something else.
+        """
+        self._environment = environment
+        self._allow_inconclusive = allow_inconclusive
+        self._save = None
+        if save is not None:
+            self._save = documents.ResultFile(file_named(save, "--save"), several=several)
+        self._junit, self._markdown = None, None
+        if junit_file is not None:
+            path = file_named(junit_file, "--junit")
+            self._junit = TargetFile(path, "--junit", "JUnit report", junit.is_junit)
+        if markdown_file is not None:
+            path = file_named(markdown_file, "--markdown")
+            self._markdown = TargetFile(path, "--markdown", "report of kmrun", markdown.is_markdown)
+
+    def after_case(self, results: Sequence[Result]) -> None:
+        """Write the files as of now: a run that is killed leaves reports that say that they are partial.
+
+        Raises:
+            UsageError: a file can no longer be written.
+        """
+        if self._save is not None:
+            self._save.write(results)
+        if self._junit is not None:
+            self._junit.replace(junit.render(results, allow_inconclusive=self._allow_inconclusive))
+        if self._markdown is not None:
+            self._markdown.replace(markdown.render(results))
+
+    def at_end(self, results: Sequence[Result], code: int) -> None:
+        """Write the final Markdown, with the exit code, and GitHub's summary of the step.
+
+        Raises:
+            UsageError: a file can no longer be written.
+        """
+        text = markdown.render(results, code)
+        if self._markdown is not None:
+            self._markdown.replace(text)
+        summary = self._environment.get("GITHUB_STEP_SUMMARY")
+        if summary:
+            _append(Path(summary), text)
+
+    def announce(self, results: Sequence[Result], *, to_stderr: bool = False) -> None:
+        """Print GitHub's annotations in a job of GitHub's; it reads standard error as well as output."""
+        if self._environment.get("GITHUB_ACTIONS") == "true":
+            stream = sys.stderr if to_stderr else sys.stdout
+            for line in annotations.annotations(results, self._from_root):
+                typer.echo(line, file=stream)
+
+    def _from_root(self, file: str) -> str:
+        """Return a suite's file as a path from the root of the checkout, where it lies in it."""
+        root = self._environment.get("GITHUB_WORKSPACE")
+        path = Path(file).resolve()
+        if root and path.is_relative_to(Path(root).resolve()):
+            return path.relative_to(Path(root).resolve()).as_posix()
+        return file
+
+
+def _append(path: Path, text: str) -> None:
+    """Append to the summary of the step; one that cannot be written is no reason to lose a run."""
+    try:
+        there = path.stat().st_size if path.exists() else 0
+        if there + len(text.encode()) > SUMMARY_BYTES:
+            text = f"{markdown.MARK}\n\nkmrun's report is too long for a summary: --markdown FILE has it.\n"
+        with path.open("a", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        say(f"warning: GITHUB_STEP_SUMMARY {path}: {(error.strerror or str(error)).lower()}\n")
