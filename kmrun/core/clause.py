@@ -15,6 +15,7 @@ from typing import Literal
 from kmrun.core.case import Case, Clause, Path
 from kmrun.core.measurement import Measurement, Rival
 from kmrun.core.score import Score
+from kmrun.core.slowdown import Slowdown, told
 from kmrun.core.statistics import ERROR_RATE, Interval, median_bounds, ratio_bounds, samples_needed
 from kmrun.core.units import format_number
 
@@ -23,11 +24,9 @@ ClauseVerdict = Literal["pass", "fail", "inconclusive", "not judged"]
 _AT_LEAST = ("min_roof", "min_roof_clk", "min_ceiling", "min_speedup")
 _SAMPLED = ("min_roof", "min_roof_clk", "min_ceiling", "min_speedup", "max_ms")
 _TIMELESS = ("max_memory_gb",)
-_LATER = {
-    "max_slowdown": "comparing with another version is not built yet",
-}
 _UNITS = {"min_speedup": "x", "max_ms": " ms", "max_host_us": " us", "max_memory_gb": " GB"}
 _NOTHING_TIMED = "no time was measured"
+_COMPARED: dict[str, ClauseVerdict] = {"holds": "pass", "broken": "fail", "inconclusive": "inconclusive"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +98,8 @@ def judge_clause(
 def _judged(
     clause: Clause, bound: float, found: Measurement, scored: Score, kind: str, alpha: float
 ) -> ClauseResult:
-    if clause.kind in _LATER:
-        return _not_judged(clause, bound, _LATER[clause.kind], warn=True)
+    if clause.kind == "max_slowdown":
+        return _slowdown(clause, bound, found.slowdown)
     if clause.kind == "max_memory_gb":
         return _decided(clause, bound, _exact(found.peak_memory_bytes, 1e9), "memory was not recorded")
     if not found.samples_ns:
@@ -144,6 +143,19 @@ def _speedup(clause: Clause, bound: float, found: Measurement, alpha: float) -> 
     return _decided(
         clause, bound, ratio(fastest), "", needs=_needs(fastest.pairs, alpha), beside=fastest.name
     )
+
+
+def _slowdown(clause: Clause, bound: float, seen: Slowdown | None) -> ClauseResult:
+    """Take the gate's verdict; a bound that it was not run for is held against its interval."""
+    if seen is None:
+        return _not_judged(clause, bound, "nothing to compare with: see --against", warn=True)
+    verdict = _COMPARED[seen.verdict]
+    if bound != seen.margin:
+        under = seen.high is not None and seen.high <= bound
+        over = seen.verdict == "broken" and seen.low is not None and seen.low > bound
+        verdict = "pass" if under else "fail" if over else "inconclusive"
+    said = f"{clause.kind} {bound:g}: {told(seen)}"
+    return ClauseResult(clause.kind, bound, verdict, said, seen.slowdown, seen.low, seen.high, clause.place)
 
 
 def _decided(

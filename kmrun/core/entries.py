@@ -93,6 +93,7 @@ def case_result(
         if timed
         else {},
         telemetry=telemetry_entry(found.observed) if timed and found.observed is not None else None,
+        slowdown=found.slowdown,
     )
 
 

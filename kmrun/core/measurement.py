@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kmrun.core.observed import Observed
+from kmrun.core.slowdown import Slowdown
 
 FaultKind = Literal["kernel", "suite", "environment", "undecided"]
 
@@ -103,6 +104,8 @@ class Measurement:
     """What the machine was doing meanwhile; None when nothing was timed."""
     undecidable: str = ""
     """Why no clause about time can be decided: others used the card, or it was slowed down all the time."""
+    slowdown: Slowdown | None = None
+    """None: it was compared with no other version and no baseline."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kmrun.core.slowdown import Slowdown
+
 VERSION = 1
 """The major of the result document."""
 
@@ -161,6 +163,7 @@ class CaseResult:
     wall_s: float | None
     versus: Mapping[str, VersusEntry] = field(default_factory=dict)
     telemetry: TelemetryEntry | None = None
+    slowdown: Slowdown | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,3 +32,29 @@ class Slowdown:
     processes: int = 1
     """Pairs of fresh processes, or fresh processes against a baseline."""
     reason: str = ""
+
+
+def told(seen: Slowdown) -> str:
+    """Return the comparison as a sentence: how much slower, within what, and what could have been seen.
+
+    `6.1 % slower than HEAD~1 (4.2 % slower to 8.0 % slower); 4.9 % slower would have been seen`
+    """
+    if seen.slowdown is None:
+        return f"not compared with {seen.against}: {seen.reason}"
+    said = f"{change(seen.slowdown)} than {seen.against}"
+    if seen.low is not None and seen.high is not None:
+        said += f" ({change(seen.low)} to {change(seen.high)})"
+    elif seen.low is not None:
+        said += f" (at least {change(seen.low)})"
+    elif seen.high is not None:
+        said += f" (at most {change(seen.high)})"
+    if seen.reason:
+        said += f", {seen.reason}"
+    if seen.verdict != "broken" and seen.visible is not None:
+        said += f"; {change(seen.visible)} would have been seen"
+    return said
+
+
+def change(fraction: float) -> str:
+    """Return `6.1 % slower` or `0.4 % faster`."""
+    return f"{abs(fraction) * 100:.1f} % {'faster' if fraction < 0 else 'slower'}"

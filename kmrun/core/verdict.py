@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kmrun.core.case import Case
+from kmrun.core.case import Case, Clause
 from kmrun.core.clause import ClauseResult, bound_for, judge_clause
 from kmrun.core.measurement import Finding, Measurement, OutputCheck
 from kmrun.core.score import Score
@@ -55,6 +55,12 @@ def judge(
             clauses.append(ClauseResult(clause.kind, bound, "not judged", why, place=clause.place))
         else:
             clauses.append(judge_clause(clause, bound, found, scored, kind, alpha))
+    ungated = all(bound is None or clause.kind != "max_slowdown" for clause, bound in applying)
+    if found.slowdown is not None and ungated and not broken:
+        # Whoever asks for a comparison wants to hear of a slowdown, also where the suite promises nothing.
+        margin = found.slowdown.margin
+        assumed = Clause("max_slowdown", {"*": margin}, place=case.place)
+        clauses.append(judge_clause(assumed, margin, found, scored, kind, alpha))
     decisive = [result for result in clauses if result.verdict in ("fail", "inconclusive")]
     # A wrong result brings its own finding, with the place and the figures: one reason for it is enough.
     reasons += [_reason(result) for result in decisive if not (broken and result.kind == "correct")]

@@ -8,6 +8,13 @@ def percent(fraction: float | None) -> str:
     return f"{fraction * 100:.0f} %" if fraction >= 0.00995 or fraction == 0 else f"{fraction * 100:.1f} %"
 
 
+def signed_percent(fraction: float | None) -> str:
+    """Return a change in percent with its sign, one decimal under ten: `+6.1 %`, `-12 %`, `-` for None."""
+    if fraction is None:
+        return "-"
+    return f"{fraction * 100:+.0f} %" if abs(fraction) >= 0.0995 else f"{fraction * 100:+.1f} %"
+
+
 def spread(fraction: float | None) -> str:
     """Return the half-width of an interval in percent, one decimal: `0.3 %`."""
     if fraction is None:

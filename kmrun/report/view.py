@@ -116,6 +116,7 @@ def _speedless(case: CaseResult) -> CaseResult:
         roof_fraction=None,
         ceiling_fraction=None,
         speedup=None,
+        slowdown=None,
     )
 
 
@@ -140,6 +141,7 @@ def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, 
         (Column("%roof"), [numbers.percent(case.roof_fraction) for case in cases]),
         (Column("%ceil", expendable=3), [numbers.percent(case.ceiling_fraction) for case in cases]),
         (Column(f"vs {one}" if one else "speedup"), [_speedup(case, named=one is None) for case in cases]),
+        (Column("delta"), [numbers.signed_percent(_slower(case)) for case in cases]),
         (Column("contract", left=True), [_contract(case) for case in cases]),
     ]
     always = {"kernel", "time", "contract"}
@@ -177,6 +179,10 @@ def _against(case: CaseResult) -> str:
     name = case.speedup_against or ""
     entry = case.versus.get(name)
     return "ref" if entry is not None and entry.role == "reference" else name
+
+
+def _slower(case: CaseResult) -> float | None:
+    return case.slowdown.slowdown if case.slowdown else None
 
 
 def _speedup(case: CaseResult, *, named: bool) -> str:

@@ -109,6 +109,24 @@ class Telemetry(Document):
     series: Series
 
 
+class Slowdown(Document):
+    """The case compared with another version of itself. Fractions: 0.03 is 3 % slower, negative is faster."""
+
+    against: str = Field(description="A commit, a path, or a baseline and its date.")
+    method: Literal["alternated", "baseline"]
+    margin: NotNegative = Field(description="What was allowed.")
+    verdict: Literal["holds", "broken", "inconclusive"]
+    slowdown: float | None = Field(description="New time over old time, less one.")
+    low: float | None = Field(
+        description="One-sided bound: at the case's share of 1 % where fresh processes decided, else at 5 %."
+    )
+    high: float | None = Field(description="One-sided bound at 5 %.")
+    visible: float | None = Field(description="The smallest slowdown that this run could have called.")
+    blocks: Count
+    processes: Count = Field(description="Pairs of fresh processes.")
+    reason: str
+
+
 class Case(Document):
     """One case."""
 
@@ -169,6 +187,7 @@ class Case(Document):
     wall_s: NotNegative | None
     versus: dict[str, Versus]
     telemetry: Telemetry | None
+    slowdown: Slowdown | None
 
 
 class Suite(Document):

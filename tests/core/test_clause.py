@@ -5,6 +5,7 @@ import pytest
 from kmrun.core.clause import bound_for, count_sampled, judge_clause
 from kmrun.core.measurement import Ceilings
 from kmrun.core.score import Roofs, score
+from kmrun.core.slowdown import Slowdown
 from support.cases import CEILINGS, CPU, GPU, clause, make_case, make_found, make_rival
 
 H100 = Roofs(bandwidth=3.35e12, compute=66.9e12, compute_max=72e12, vector_fp32=66.9e12, card="h100-sxm")
@@ -80,7 +81,7 @@ def test_counted_figures_have_no_interval(kind, found, good, bad):
 @pytest.mark.parametrize(
     ("kind", "found", "why"),
     [
-        ("max_slowdown", {}, "comparing with another version is not built yet"),
+        ("max_slowdown", {}, "nothing to compare with: see --against"),
         ("min_roof_clk", {}, "a CPU has no published roof"),
         ("min_roof", {}, "a CPU has no published roof"),
         ("max_host_us", {"host_ns": None}, "host time was not recorded"),
@@ -150,6 +151,42 @@ def test_xfail(bound, verdict, warning):
 
 def test_xfail_of_what_cannot_be_judged_stays_so():
     assert judged("max_slowdown", 0.03, xfail="later").verdict == "not judged"
+
+
+def slowdown(verdict="holds", value=0.061, low=0.042, high=0.08, margin=0.03, **changes):
+    fields = {"visible": margin + value - low if low is not None else None, "blocks": 80, "processes": 10}
+    return Slowdown("HEAD~1", "alternated", margin, verdict, value, low, high, **(fields | changes))
+
+
+def test_max_slowdown_is_the_gate_s_verdict_with_interval_and_what_could_be_seen():
+    broken = judged("max_slowdown", 0.03, slowdown=slowdown("broken"))
+    assert (broken.verdict, broken.value, broken.low, broken.high) == ("fail", 0.061, 0.042, 0.08)
+    assert broken.reason == ("max_slowdown 0.03: 6.1 % slower than HEAD~1 (4.2 % slower to 8.0 % slower)")
+    held = judged("max_slowdown", 0.03, slowdown=slowdown("holds", -0.004, -0.02, 0.012))
+    assert held.verdict == "pass"
+    assert held.reason == (
+        "max_slowdown 0.03: 0.4 % faster than HEAD~1 (2.0 % faster to 1.2 % slower); 4.6 % slower would have been seen"
+    )
+    open_ = judged(
+        "max_slowdown", 0.03, slowdown=slowdown("inconclusive", 0.02, -0.03, 0.08, reason="out of time")
+    )
+    assert open_.verdict == "inconclusive"
+    assert "out of time" in open_.reason
+    never = judged(
+        "max_slowdown", 0.03, slowdown=slowdown("inconclusive", None, None, None, reason="it raised")
+    )
+    assert (never.verdict, never.reason) == (
+        "inconclusive",
+        "max_slowdown 0.03: not compared with HEAD~1: it raised",
+    )
+    assert judged("max_slowdown", 0.03, slowdown=slowdown("broken"), xfail="known").verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("bound", "verdict"), [(0.03, "fail"), (0.05, "inconclusive"), (0.079, "inconclusive"), (0.08, "pass")]
+)
+def test_a_bound_that_the_gate_was_not_run_for_is_held_against_its_interval(bound, verdict):
+    assert judged("max_slowdown", bound, slowdown=slowdown("broken")).verdict == verdict
 
 
 def test_only_clauses_that_samples_decide_share_the_error_rate():

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -6,6 +7,7 @@ from kmrun.core.case import Check
 from kmrun.core.clause import listed_kernels
 from kmrun.core.measurement import Finding, OutputCheck
 from kmrun.core.score import Roofs, score
+from kmrun.core.slowdown import Slowdown
 from kmrun.core.verdict import Judgement, exit_code, judge, verdict_of, worst_check
 from support.cases import CEILINGS, CPU, clause, make_case, make_found
 
@@ -104,9 +106,21 @@ def test_an_undecided_clause_is_inconclusive():
 def test_a_clause_that_cannot_be_judged_only_warns():
     result = judged(make_case(clauses=(clause("max_slowdown", 0.03),)))
     assert result.verdict == "pass"
-    assert result.warnings == (
-        "not judged: max_slowdown 0.03 (comparing with another version is not built yet)",
-    )
+    assert result.warnings == ("not judged: max_slowdown 0.03 (nothing to compare with: see --against)",)
+
+
+def test_a_comparison_breaks_also_where_the_suite_promises_nothing():
+    slower = Slowdown("HEAD~1", "alternated", 0.05, "broken", 0.1, 0.08, 0.12, 0.07)
+    result = judged(make_case(), slowdown=slower)
+    assert result.verdict == "fail"
+    assert [(r.code, r.fault) for r in result.reasons] == [("max_slowdown", "kernel")]
+    assert result.clauses[-1].bound == 0.05
+    assert exit_code([result]) == 1
+    promised = judged(make_case(clauses=(clause("max_slowdown", 0.2),)), slowdown=slower)
+    assert promised.verdict == "pass"
+    assert [result.kind for result in promised.clauses].count("max_slowdown") == 1
+    open_ = judged(make_case(), slowdown=replace(slower, verdict="inconclusive", reason="out of time"))
+    assert exit_code([open_]) == 4
 
 
 def test_a_wrong_kernel_has_one_reason_and_no_clause_about_speed():

@@ -8,6 +8,7 @@ import pytest
 from kmrun.core import result as document
 from kmrun.core.measurement import Finding, OutputCheck
 from kmrun.core.score import Roofs
+from kmrun.core.slowdown import Slowdown
 from kmrun.schema import result as schema
 from kmrun.store.results import render
 from support.cases import GPU, clause, make_case, make_found
@@ -22,6 +23,7 @@ PAIRS = [
     (document.VersusEntry, schema.Versus),
     (document.TelemetryEntry, schema.Telemetry),
     (document.SeriesEntry, schema.Series),
+    (Slowdown, schema.Slowdown),
     (document.SuiteEntry, schema.Suite),
     (document.DeviceEntry, schema.Device),
     (document.CeilingEntry, schema.Ceilings),
@@ -33,7 +35,7 @@ PROMISED = """
 id kernel axes verdict reasons clauses labels median_ms ci_low_ms ci_high_ms samples_ms first_call_ms
 host_us event_us handoff_us bytes flops gb_per_s tflop_per_s intensity bound roof_fraction
 roof_max_fraction ceiling_fraction peak_bw_fraction fp32_fraction speedup correct max_error isolation
-exchange l2 clock time_verified versus roof_clk_fraction telemetry
+exchange l2 clock time_verified versus roof_clk_fraction telemetry slowdown
 """
 
 
