@@ -24,6 +24,7 @@ COMMANDS = {
     "run": "measure, judge and score suites (the default: `kmrun FILE.yaml`)",
     "check": "validate suites without running any of their code",
     "list": "show the cases that a suite expands to",
+    "diff": "show how two results differ",
     "explain": "explain a diagnostic code",
     "schema": "print the JSON Schema of a document kind",
     "init": "write a small, working suite for a function",
