@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 MOST_COPIES = 8192
+_POOL_STEP = 256 * 2**20
 _LINE = 64
 _PAGE = 4096
 
@@ -32,7 +33,9 @@ class Pool:
         if self._device.type == "cpu" and (self._map is None or len(self._map) < capacity):
             # Private: a child that the kernel forks must not write into its parent's copies.
             private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-            self._map = mmap.mmap(-1, max(capacity, 1), **private)
+            # In large steps: cases differ by a little, a page is real only once it is written, and mapping anew
+            # would pay for all of them again.
+            self._map = mmap.mmap(-1, -(-max(capacity, 1) // _POOL_STEP) * _POOL_STEP, **private)
 
     def flat(self, count: int) -> torch.Tensor:
         """Return all of the pool as `count` uninitialised fp32 numbers, forgetting the copies."""
