@@ -76,26 +76,11 @@ def text(standings: Sequence[Standing], intensity: float | None, choice: RoofCho
 def _lines(standings: Sequence[Standing], intensity: float | None, choice: RoofChoice) -> list[str]:
     lines = []
     if intensity is not None:
-        caption = f"{choice.what or 'A kernel'} at {readable(intensity, 4)} flop/byte, against the {choice.title} roof"
-        lines += [*textwrap.wrap(caption, WIDTH), ""]
-    lines += render(_columns(standings, intensity, choice))
-    said = sentence(standings)
-    lacking = [item.card.id for item in standings if item.peak is None or item.bandwidth is None]
-    if said or lacking:
-        lines.append("")
+        lines += [*textwrap.wrap(caption(intensity, choice), WIDTH), ""]
+    lines += render(columns(standings, intensity, choice))
+    said = remarks(standings, choice)
     if said:
-        lines += textwrap.wrap(said, WIDTH)
-    if lacking:
-        unknown = f"No {choice.title} or memory figure is known for {', '.join(lacking)}."
-        lines += textwrap.wrap(unknown, WIDTH)
-    packed = [item.card.id for item in standings if choice.figure == FP16 and packed_fp16(item.card)]
-    if packed:
-        stands_in = f"{', '.join(packed)}: no fp16 matrix units, the vector units' packed rate stands in."
-        lines += textwrap.wrap(stands_in, WIDTH)
-    if choice.figure == FP16 and any(item.card.segment == "geforce" for item in standings):
-        lines.append(
-            "fp16 accumulates in fp16; GeForce runs fp32 accumulation at half of it: --peak fp16-fp32acc."
-        )
+        lines += ["", *(line for remark in said for line in textwrap.wrap(remark, WIDTH))]
     drawn = curves(standings)
     if drawn:
         width = min(terminal_width(), WIDTH)
@@ -105,34 +90,58 @@ def _lines(standings: Sequence[Standing], intensity: float | None, choice: RoofC
     return lines
 
 
-def _columns(standings: Sequence[Standing], intensity: float | None, choice: RoofChoice) -> list[Column]:
+def caption(intensity: float, choice: RoofChoice) -> str:
+    """Return what is compared: the kernel, its intensity in flop/byte, and the roof."""
+    return (
+        f"{choice.what or 'A kernel'} at {readable(intensity, 4)} flop/byte, against the {choice.title} roof"
+    )
+
+
+def remarks(standings: Sequence[Standing], choice: RoofChoice) -> list[str]:
+    """Return what is to be said below the table: what is bought, what is not known, what stands in for what."""
+    said = [found] if (found := sentence(standings)) else []
+    lacking = [item.card.id for item in standings if item.peak is None or item.bandwidth is None]
+    if lacking:
+        said.append(f"No {choice.title} or memory figure is known for {', '.join(lacking)}.")
+    packed = [item.card.id for item in standings if choice.figure == FP16 and packed_fp16(item.card)]
+    if packed:
+        said.append(f"{', '.join(packed)}: no fp16 matrix units, the vector units' packed rate stands in.")
+    if choice.figure == FP16 and any(item.card.segment == "geforce" for item in standings):
+        said.append(
+            "fp16 accumulates in fp16; GeForce runs fp32 accumulation at half of it: --peak fp16-fp32acc."
+        )
+    return said
+
+
+def columns(standings: Sequence[Standing], intensity: float | None, choice: RoofChoice) -> list[Column]:
+    """Return the table's columns; those of an intensity in flop/byte and of prices where there are any."""
     fast = any(item.bandwidth and item.bandwidth >= 1e12 for item in standings)
     factor, unit = (1e12, "TB/s") if fast else (1e9, "GB/s")
     shown = ["fp32_tflops", choice.column]
-    columns = [
+    found = [
         Column("card", [item.card.id for item in standings], left=True),
         Column("memory", figures([_over(item.bandwidth, factor) for item in standings]), unit),
     ]
     for figure in dict.fromkeys(shown):
         values = [scaled(item, figure) for item in standings]
-        columns.append(Column(*_head(figure, figures(values))))
+        found.append(Column(*_head(figure, figures(values))))
     if choice.figure is None:
-        columns.append(Column("roof", figures([_over(item.peak, 1e12) for item in standings]), "TFLOP/s"))
-    columns.append(Column("ridge", figures([item.ridge for item in standings]), "flop/B"))
+        found.append(Column("roof", figures([_over(item.peak, 1e12) for item in standings]), "TFLOP/s"))
+    found.append(Column("ridge", figures([item.ridge for item in standings]), "flop/B"))
     if intensity is not None:
         first = next((item for item in standings if item.ratio == 1), None)
         reached = figures([_over(item.attainable, 1e12) for item in standings])
-        columns += [
+        found += [
             Column(f"at {readable(intensity)}", reached, choice.unit),
             Column("vs", [_ratio(item.ratio) for item in standings], _cut(first.card.id) if first else ""),
             Column("bound", [item.bound or MISSING for item in standings]),
         ]
     if any(item.usd_per_h is not None for item in standings):
-        columns.append(Column("$/h", [_price(item.usd_per_h) for item in standings]))
+        found.append(Column("$/h", [_price(item.usd_per_h) for item in standings]))
         if intensity is not None:
             values = [_over(item.value, 1e12) for item in standings]
-            columns.append(Column(choice.unit, figures(values), "per $"))
-    return columns
+            found.append(Column(choice.unit, figures(values), "per $"))
+    return found
 
 
 def _head(figure: str, cells: list[str]) -> tuple[str, list[str], str]:

@@ -78,14 +78,14 @@ def inquiry(options: Options) -> Inquiry:
     """
     from kmrun.source.catalogue import load_cards
 
-    _in_range("--batch", options.batch, 1, MOST_BATCH)
-    _in_range("--num-gpus", options.num_gpus, 1, MOST_CARDS)
-    _in_range("--draft", options.draft, 0, MOST_DRAFT)
+    in_range("--batch", options.batch, 1, MOST_BATCH)
+    in_range("--num-gpus", options.num_gpus, 1, MOST_CARDS)
+    in_range("--draft", options.draft, 0, MOST_DRAFT)
     subject = read_subject(_wish(options), load_models())
     load = Load(
         model=subject.model,
         weights=subject.weights,
-        kv_bits=_kv_bits(options.kv),
+        kv_bits=kv_bits(options.kv),
         context=None if options.context is None else tokens(options.context),
         batch=options.batch,
         cards=options.num_gpus,
@@ -93,12 +93,12 @@ def inquiry(options: Options) -> Inquiry:
     )
     catalogue = load_cards(options.overlays)
     cards, local, highest, said = _cards(options, catalogue)
-    question = Question(load, subject.quant, _overhead(options.overhead_gb), {}, local, highest)
+    question = Question(load, subject.quant, overhead(options.overhead_gb), {}, local, highest)
     if options.cost:
         from kmrun.cli.prices import prices
 
         question = question._replace(prices=prices(options.cost, catalogue, cards))
-    assumptions = (*subject.assumptions, *said, *_assumptions(question, cards, options.kv, subject))
+    assumptions = (*subject.assumptions, *said, *assumed(question, cards, options.kv, subject))
     usual = not options.gpus and not local
     return Inquiry(subject, question, tuple(cards), assumptions, usual)
 
@@ -154,13 +154,23 @@ def _wish(options: Options) -> Wish:
     return Wish(options.model, options.quant, size, active)
 
 
-def _kv_bits(name: str) -> float:
+def kv_bits(name: str) -> float:
+    """Return the bits of an element of a cache in that format.
+
+    Raises:
+        UnknownName: there is none; the hint lists them.
+    """
     if name.lower() not in KV_BITS:
         raise UnknownName(f"unknown format of the cache '{name}'", f"one of {', '.join(KV_BITS)}")
     return KV_BITS[name.lower()]
 
 
-def _overhead(gigabytes: float | None) -> float:
+def overhead(gigabytes: float | None) -> float:
+    """Return the bytes that the runtime takes on each card.
+
+    Raises:
+        UsageError: fewer than none, or more than any card has.
+    """
     if gigabytes is None:
         return OVERHEAD_BYTES
     if not 0 <= gigabytes <= MOST_OVERHEAD_GB:
@@ -168,7 +178,12 @@ def _overhead(gigabytes: float | None) -> float:
     return gigabytes * 1e9
 
 
-def _in_range(option: str, value: int, low: int, high: int) -> None:
+def in_range(option: str, value: int, low: int, high: int) -> None:
+    """Refuse a value outside its range.
+
+    Raises:
+        UsageError: it is.
+    """
     if not low <= value <= high:
         raise UsageError(f"{option} must be between {low} and {high}, not {value}")
 
@@ -191,7 +206,8 @@ def _cards(options: Options, catalogue: "Catalogue") -> tuple[list[Card], frozen
     return [card], frozenset((card.id,)), highest, [said]
 
 
-def _assumptions(question: Question, cards: Sequence[Card], kv: str, subject: Subject) -> list[str]:
+def assumed(question: Question, cards: Sequence[Card], kv: str, subject: Subject) -> list[str]:
+    """Return what is assumed about the cache, the batch, several cards and shared memory."""
     load, model = question.load, question.load.model
     said = []
     if load.context is None:

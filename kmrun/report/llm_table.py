@@ -26,19 +26,31 @@ def text(
 ) -> str:
     """Return the answer as people read it: the model, the table, what is missing where, every assumption."""
     lines = [*textwrap.wrap(title(subject, question), WIDTH, subsequent_indent="  "), ""]
-    for columns in _tables(*_columns(question, answers, per_watt)):
-        lines += [*render(columns), ""]
+    for table in _tables(*columns(question, answers, per_watt)):
+        lines += [*render(table), ""]
     lines.pop()
-    missing = [line for item in answers for line in _missing(item, question)]
+    missing = lacking(answers, question)
     if missing:
         lines += ["", *missing]
-    lines += ["", *textwrap.wrap(CLOSING, WIDTH)]
-    roofs = _roofs(answers)
-    said = [*assumptions, *roofs]
+    lines += [
+        "",
+        *textwrap.wrap(CLOSING, WIDTH),
+        *textwrap.wrap(assumed(answers, assumptions, per_watt), WIDTH),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def lacking(answers: Sequence[Answer], question: Question) -> list[str]:
+    """Return a sentence for every card that does not hold the model: what it is short of, and what would fit."""
+    return [line for item in answers for line in _missing(item, question)]
+
+
+def assumed(answers: Sequence[Answer], assumptions: Sequence[str], per_watt: bool = False) -> str:
+    """Return everything that was assumed, in one sentence."""
+    said = [*assumptions, *_roofs(answers)]
     if per_watt:
         said.append("tokens per joule are the ceiling at TDP: cards under a lower limit do better")
-    lines += textwrap.wrap(f"Assumed: {'; '.join(said)}.", WIDTH)
-    return "\n".join(lines) + "\n"
+    return f"Assumed: {'; '.join(said)}."
 
 
 def title(subject: Subject, question: Question) -> str:
@@ -97,7 +109,7 @@ def _fitting(columns: Sequence[Column]) -> bool:
     return sum(column.width for column in columns) + len(columns) - 1 <= WIDTH
 
 
-def _columns(
+def columns(
     question: Question, answers: Sequence[Answer], per_watt: bool
 ) -> tuple[list[Column], list[Column], list[Column]]:
     """Return the columns of every table, those about streams and layouts, and those about money and energy."""

@@ -49,11 +49,11 @@ def read_subject(wish: Wish, catalogue: ModelCatalogue) -> Subject:
         return _of_path(path, wish, catalogue)
     size = parse_params(wish.name)
     if size is not None:
-        return _of_size(size, wish, catalogue)
+        return of_size(size, wish, catalogue)
     model = catalogue.find_model(wish.name)
     if wish.active is not None:
         raise UsageError(f"--active-params is for sizes; {model.id} says its own", "leave it out")
-    return _of_shapes(model, wish, catalogue, None)
+    return of_shapes(model, wish, catalogue, None)
 
 
 def _exists(path: Path) -> bool:
@@ -80,7 +80,12 @@ def parse_params(text: str) -> float | None:
     return float(number) * (factor or 1) if plain else None
 
 
-def _of_shapes(model: Model, wish: Wish, catalogue: ModelCatalogue, native: str | None) -> Subject:
+def of_shapes(model: Model, wish: Wish, catalogue: ModelCatalogue, native: str | None) -> Subject:
+    """Return a model in the wished format, else in its own (`native`), else in the usual one.
+
+    Raises:
+        KmrunError: there is no such format.
+    """
     said = _overridden(wish)
     if wish.bytes_per_param is None and wish.quant is None:
         own = native or (model.native if model.native == "mxfp4" else None)
@@ -95,7 +100,12 @@ def _of_shapes(model: Model, wish: Wish, catalogue: ModelCatalogue, native: str 
     return Subject(model, quant, weights(parameters(model), quant), tuple(said))
 
 
-def _of_size(size: float, wish: Wish, catalogue: ModelCatalogue) -> Subject:
+def of_size(size: float, wish: Wish, catalogue: ModelCatalogue) -> Subject:
+    """Return a model of which only the number of parameters is known, with the cache of the nearest dense one.
+
+    Raises:
+        KmrunError: no language model has that size, or there is no such format.
+    """
     if not _LEAST <= size <= _MOST:
         raise UsageError(f"no language model has {wish.name} parameters", "write 70b, 1.5b, 900m")
     quant = (
@@ -195,7 +205,7 @@ def _of_path(path: Path, wish: Wish, catalogue: ModelCatalogue) -> Subject:
     from kmrun.source.hf_config import read_config
 
     model, native = read_config(path)
-    return _of_shapes(model, wish, catalogue, native if native else None)
+    return of_shapes(model, wish, catalogue, native if native else None)
 
 
 def _of_folder(path: Path, wish: Wish, catalogue: ModelCatalogue) -> Subject:
