@@ -25,6 +25,7 @@ COMMANDS = {
     "check": "validate suites without running any of their code",
     "list": "show the cases that a suite expands to",
     "diff": "show how two results differ",
+    "report": "results, or a card, as one self-contained HTML file",
     "explain": "explain a diagnostic code",
     "schema": "print the JSON Schema of a document kind",
     "init": "write a small, working suite for a function",

@@ -99,12 +99,17 @@ def _difference(found: Difference) -> str:
 
 
 def _sensors(device: GpuFacts) -> list[str]:
-    if device.sensors is None:
-        return []
+    if device.sensors is not None and "error" in device.sensors:
+        return _wrapped(_source(device), f"stopped answering: {device.sensors['error']}")
+    source = _source(device)
+    return [line for label, value in sensor_rows(device) for line in _entry(f"{label} ({source})", value)]
+
+
+def sensor_rows(device: GpuFacts) -> list[tuple[str, str]]:
+    """Return what the sensors' library says of a device, as (name, text); empty where it says nothing."""
     block = device.sensors
-    source = _SENSORS.get(device.sensors_source or "", device.sensors_source)
-    if "error" in block:
-        return _wrapped(f"{source}", f"stopped answering: {block['error']}")
+    if block is None or "error" in block:
+        return []
     rows: list[tuple[str, str | None]] = [
         ("architecture", _architecture(block)),
         ("pcie link", _link(block)),
@@ -121,9 +126,11 @@ def _sensors(device: GpuFacts) -> list[str]:
         ("mig", "a slice" if block.get("mig_slice") else _switch(block.get("mig"))),
         ("driver", _text(block, "driver_version")),
     ]
-    return [
-        line for label, value in rows if value is not None for line in _entry(f"{label} ({source})", value)
-    ]
+    return [(label, value) for label, value in rows if value is not None]
+
+
+def _source(device: GpuFacts) -> str:
+    return _SENSORS.get(device.sensors_source or "", device.sensors_source or "")
 
 
 def _architecture(block: Mapping[str, Any]) -> str | None:

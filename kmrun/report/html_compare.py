@@ -1,0 +1,157 @@
+"""Several results of one suite beside each other: devices, commits or days as columns."""
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+
+from kmrun.core.result import CaseResult, Result
+from kmrun.core.units import TIME, choose_unit, format_in, format_number
+from kmrun.report.html_figures import is_shown
+from kmrun.report.html_parts import Cell, Head, Line, Section, Table, number, verdict
+from kmrun.report.html_run import banner_of
+from kmrun.report.numbers import count, percent
+from kmrun.report.words import word_of
+
+_HASH = 9
+
+
+def headings_of(results: Sequence[Result]) -> list[str]:
+    """Return a name for each result: what differs among them, of suite, device, commit, torch, start."""
+    if len(results) == 1:
+        return [results[0].suite.name]
+    asked: list[Callable[[Result], str]] = [_suite, _device, _commit, _torch, _started]
+    told = [[ask(result) for result in results] for ask in asked]
+    chosen: list[list[str]] = []
+    for column in told:
+        if len(set(column)) > 1:
+            chosen.append(column)
+            if len(set(zip(*chosen, strict=True))) == len(results):
+                break
+    names = [" · ".join(part for part in parts if part) for parts in zip(*chosen, strict=True)]
+    names = names or [results[0].suite.name] * len(results)
+    return [
+        f"{name} ({names[: index + 1].count(name)})" if names.count(name) > 1 else name
+        for index, name in enumerate(names)
+    ]
+
+
+def overview_of(results: Sequence[Result], headings: Sequence[str], anchors: Sequence[str]) -> Section | None:
+    """Return what stands before the single runs of a page, None for a page of one run."""
+    if len(results) == 1:
+        return None
+    heads = (
+        Head("run", "left"),
+        Head("verdict", "left"),
+        Head("cases", "num"),
+        Head("device", "left"),
+        Head("commit", "left"),
+        Head("started", "left"),
+    )
+    lines = []
+    for result, heading, anchor in zip(results, headings, anchors, strict=True):
+        banner = banner_of(result)
+        cells = (
+            Cell(heading, "left", link=anchor),
+            Cell(banner.word, "verdict", chip=banner.css, sign=banner.sign),
+            number(str(len(result.cases))),
+            Cell(_device(result), "left"),
+            Cell(_commit(result) or "-", "left"),
+            Cell(_started(result), "left"),
+        )
+        lines.append(Line(cells))
+    tables = [Table("Runs on this page", heads, tuple(lines))]
+    for suite in dict.fromkeys(result.suite.name for result in results):
+        members = [index for index, result in enumerate(results) if result.suite.name == suite]
+        if len(members) > 1:
+            tables.append(_compared([results[at] for at in members], [headings[at] for at in members], suite))
+    return Section("overview", "Side by side" if len(tables) > 1 else "Runs", tables=tuple(tables))
+
+
+def _compared(results: Sequence[Result], headings: Sequence[str], suite: str) -> Table:
+    ids = list(dict.fromkeys(case.id for result in results for case in result.cases))
+    cases = [{case.id: case for case in result.cases} for result in results]
+    times = [_time(case) for each in cases for case in each.values()]
+    unit = choose_unit(times, TIME)
+    heads = [Head("case", "left")]
+    for index, heading in enumerate(headings):
+        heads += [Head(heading, "num", f"median, {unit.symbol}"), Head("%roof", "num"), Head("%ceil", "num")]
+        if index > 0:
+            heads.append(Head("vs first", "num", f"how often faster than {headings[0]}"))
+        heads.append(Head("verdict", "left"))
+    lines = []
+    for ident in ids:
+        cells = [Cell(ident, "left")]
+        base = _time(cases[0].get(ident))
+        for index, each in enumerate(cases):
+            case = each.get(ident)
+            seconds = _time(case)
+            cells += [
+                number("-" if seconds is None else f"{format_in(seconds, unit)} {unit.symbol}"),
+                number(percent(case.roof_fraction if case and seconds else None)),
+                number(percent(case.ceiling_fraction if case and seconds else None)),
+            ]
+            if index > 0:
+                cells.append(number(f"{format_number(base / seconds)}x" if base and seconds else "-"))
+            cells.append(Cell("-", "left") if case is None else verdict(word_of(case)))
+        lines.append(Line(tuple(cells)))
+    said = [
+        text for index in range(1, len(results)) if (text := _mean(cases[0], cases[index], headings[index]))
+    ]
+    if len({result.suite.digest for result in results}) > 1:
+        said.append("The suite's text differs between these runs: cases of one id may not be the same work.")
+    said.append("Runs at different times: what differs by a few percent may be the machine, not the kernel.")
+    return _dense(Table(f"{suite}: times beside each other", tuple(heads), tuple(lines), " ".join(said)))
+
+
+def _dense(table: Table) -> Table:
+    """Return the table without shares that no case has."""
+    kept = [
+        index
+        for index, head in enumerate(table.heads)
+        if head.text not in ("%roof", "%ceil") or any(line.cells[index].text != "-" for line in table.lines)
+    ]
+    return Table(
+        table.caption,
+        tuple(table.heads[index] for index in kept),
+        tuple(Line(tuple(line.cells[index] for index in kept)) for line in table.lines),
+        table.note,
+    )
+
+
+def _mean(first: dict[str, CaseResult], other: dict[str, CaseResult], heading: str) -> str:
+    ratios = [
+        base / own
+        for ident in first
+        if (base := _time(first[ident])) is not None and (own := _time(other.get(ident))) is not None
+    ]
+    if not ratios:
+        return ""
+    mean = math.exp(statistics.fmean(math.log(each) for each in ratios))
+    return f"{heading}: {mean:.2f}x as fast as the first, geometric mean over {count(len(ratios), 'case')}."
+
+
+def _time(case: CaseResult | None) -> float | None:
+    return case.median_ms * 1e-3 if case is not None and case.median_ms and is_shown(case) else None
+
+
+def _suite(result: Result) -> str:
+    return result.suite.name
+
+
+def _device(result: Result) -> str:
+    return result.device.card or result.device.name
+
+
+def _commit(result: Result) -> str:
+    state = result.environment.get("git")
+    if not isinstance(state, dict) or not state.get("commit"):
+        return ""
+    return str(state["commit"])[:_HASH] + (" + changes" if state.get("dirty") else "")
+
+
+def _torch(result: Result) -> str:
+    return f"torch {result.environment['torch']}" if result.environment.get("torch") else ""
+
+
+def _started(result: Result) -> str:
+    return result.started.replace("T", " ").partition("+")[0].partition(".")[0]

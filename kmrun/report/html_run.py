@@ -1,0 +1,189 @@
+"""One result document as a part of a page."""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+
+from kmrun.core.card import Card
+from kmrun.core.result import CaseResult, Result
+from kmrun.core.units import BANDWIDTH, FLOP_RATE, format_quantity
+from kmrun.report.html_figures import is_shown, roofline_figure, scaling_figures, telemetry_figure
+from kmrun.report.html_parts import (
+    CHIPS,
+    SIGNS,
+    Banner,
+    Finding,
+    Run,
+    Section,
+    Tile,
+    verdict,
+)
+from kmrun.report.html_tables import (
+    clause_tables,
+    correctness_table,
+    kernel_tables,
+    provenance_tables,
+    repro_table,
+    telemetry_table,
+)
+from kmrun.report.numbers import count, duration, percent
+from kmrun.report.view import Paragraph, View, view
+from kmrun.report.words import WORDS, word_of
+
+MOST_FINDINGS = 12
+"""More are there, but folded."""
+_WORST = ("WRONG", "FAIL", "ERROR", "INCONCLUSIVE", "pass", "skipped")
+
+
+def run_of(result: Result, card: Card | None, anchor: str, heading: str) -> Run:
+    """Return a result formatted; `card` is the device's share of the card that its document names."""
+    shown = view(result)
+    findings = [_finding(paragraph) for paragraph in sorted(shown.paragraphs, key=_urgency)]
+    return Run(
+        anchor=anchor,
+        heading=heading,
+        device=shown.device,
+        ceilings=shown.ceilings,
+        banner=banner_of(result),
+        tiles=_tiles(result),
+        findings=tuple(findings[:MOST_FINDINGS]),
+        more_findings=tuple(findings[MOST_FINDINGS:]),
+        sections=tuple(_sections(result, shown, card, anchor)),
+        notes=shown.notes,
+    )
+
+
+def banner_of(result: Result) -> Banner:
+    """Return the verdict of a whole run: the worst word of its cases, and a sentence that says what it means."""
+    found = Counter(word_of(case) for case in result.cases)
+    word = next((each for each in _WORST if found[each]), "skipped")
+    css = CHIPS[word]
+    counts = tuple(verdict(each, f"{found[each]} {each.lower()}") for each in WORDS.values() if found[each])
+    partial = "" if result.complete else " The run was interrupted: this is a part of it."
+    return Banner(_headline(word), css, SIGNS[css], _sentence(result, found) + partial, counts)
+
+
+def _headline(word: str) -> str:
+    return {
+        "pass": "All contracts hold",
+        "FAIL": "A contract is broken",
+        "WRONG": "A result is wrong",
+        "ERROR": "A case could not be measured",
+        "INCONCLUSIVE": "Nothing broken, something undecided",
+    }.get(word, "Nothing was measured")
+
+
+def _sentence(result: Result, found: Counter[str]) -> str:
+    total = len(result.cases)
+    broken = found["WRONG"] + found["FAIL"] + found["ERROR"]
+    took = f"{count(total, 'case')} in {duration(result.wall_s)}."
+    if broken:
+        return f"{broken} of {took}"
+    if found["INCONCLUSIVE"]:
+        return f"{found['INCONCLUSIVE']} of {took}"
+    return took[0].upper() + took[1:]
+
+
+def _urgency(paragraph: Paragraph) -> int:
+    return _WORST.index(paragraph.word)
+
+
+def _finding(paragraph: Paragraph) -> Finding:
+    css = CHIPS[paragraph.word]
+    return Finding(
+        chip=css,
+        sign=SIGNS[css],
+        word=paragraph.word,
+        case_id=paragraph.case_id,
+        place=paragraph.place,
+        sentences=paragraph.sentences,
+        detail=paragraph.detail,
+        repro=paragraph.repro,
+    )
+
+
+def _tiles(result: Result) -> tuple[Tile, ...]:
+    cases = [case for case in result.cases if is_shown(case)]
+    tiles = [*_share_tiles(cases), *_speedup_tile(cases), *_error_tile(result.cases)]
+    best = max(result.ceilings.bandwidths, key=lambda seen: seen.gb_per_s, default=None)
+    if best is not None:
+        tiles.append(
+            Tile(
+                "memory delivered",
+                format_quantity(best.gb_per_s * 1e9, BANDWIDTH),
+                f"{best.kind}, in this run",
+            )
+        )
+    fastest = max(result.ceilings.matmuls, key=lambda seen: seen.tflop_per_s, default=None)
+    if fastest is not None:
+        rate = format_quantity(fastest.tflop_per_s * 1e12, FLOP_RATE)
+        tiles.append(Tile("compute delivered", rate, f"{fastest.dtype} matmul, in this run"))
+    return tuple(tiles)
+
+
+def _share_tiles(cases: Sequence[CaseResult]) -> list[Tile]:
+    """Return the best and the worst share: of the published roof where there is one, else of the ceiling."""
+    roofs = [(case.roof_fraction, case.id) for case in cases if case.roof_fraction is not None]
+    ceilings = [(case.ceiling_fraction, case.id) for case in cases if case.ceiling_fraction is not None]
+    shares, of = (roofs, "roof") if roofs else (ceilings, "ceiling")
+    if not shares:
+        return []
+    best, worst = max(shares), min(shares)
+    tiles = [Tile(f"nearest to its {of}", percent(best[0]), best[1])]
+    return tiles + ([Tile(f"farthest from its {of}", percent(worst[0]), worst[1])] if len(shares) > 1 else [])
+
+
+def _speedup_tile(cases: Sequence[CaseResult]) -> list[Tile]:
+    found = [case.speedup for case in cases if case.speedup]
+    if not found:
+        return []
+    mean = math.exp(statistics.fmean(math.log(each) for each in found))
+    spread = (
+        f"{min(found):.2g}x to {max(found):.2g}x, {count(len(found), 'case')}" if len(found) > 1 else "1 case"
+    )
+    return [Tile("speed-up, geometric mean", f"{mean:.2f}x", spread)]
+
+
+def _error_tile(cases: Sequence[CaseResult]) -> list[Tile]:
+    used = [
+        (check.error / check.allowed, case.id)
+        for case in cases
+        for check in case.checks
+        if check.allowed and check.error is not None and math.isfinite(check.error)
+    ]
+    return [Tile("of a tolerance used, at most", percent(max(used)[0]), max(used)[1])] if used else []
+
+
+def _sections(result: Result, shown: View, card: Card | None, anchor: str) -> list[Section]:
+    roofline = roofline_figure(f"{anchor}-roof", result, card)
+    scaling, left_out = scaling_figures(f"{anchor}-scale", result)
+    strip = telemetry_figure(f"{anchor}-tele", result)
+    telemetry, correctness = telemetry_table(result), correctness_table(result)
+    clauses = clause_tables(result)
+    sections = [
+        Section(f"{anchor}-roofline", "Roofline", figures=() if roofline is None else (roofline,)),
+        Section(f"{anchor}-kernels", "Kernels", tables=kernel_tables(result, shown, anchor)),
+        Section(f"{anchor}-scaling", "Scaling", left_out, figures=scaling, panels=True),
+        Section(f"{anchor}-contracts", "Contract clauses", tables=clauses),
+        Section(
+            f"{anchor}-correctness",
+            "Correctness",
+            "Over all checked calls, before and after timing.",
+            tables=() if correctness is None else (correctness,),
+        ),
+        Section(
+            f"{anchor}-telemetry",
+            "Telemetry",
+            figures=() if strip is None else (strip,),
+            tables=() if telemetry is None else (telemetry,),
+        ),
+        Section(
+            f"{anchor}-environment",
+            "Environment and provenance",
+            tables=provenance_tables(result),
+            panels=True,
+        ),
+        Section(f"{anchor}-again", "Run it again", tables=(repro_table(result),) if result.cases else ()),
+    ]
+    return [section for section in sections if section.figures or section.tables]

@@ -1,0 +1,298 @@
+"""A roofline as SVG: every roof, every case where it landed, labels only where there is room."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kmrun.report.numbers import percent, readable
+from kmrun.report.plots import frame as frames
+from kmrun.report.plots.element import element, label, number, picture, title
+from kmrun.report.plots.labels import Box, Placed, Room, Wish, place, text_width
+from kmrun.report.plots.marks import mark
+from kmrun.report.plots.scales import Scale, log_ticks, si
+from kmrun.report.roofs import Kind, Picture, Point, Roofs
+from kmrun.report.terminal_plot import rate_text
+
+KINDS: dict[Kind, str] = {
+    "published": "published peaks",
+    "held": "at the clocks held",
+    "measured": "measured here",
+    "cache": "cache, measured here",
+}
+"""How a kind of roof reads."""
+MOST_NAMED = 14
+"""Above this points carry their number in the table, not their name."""
+_MOST_LABELS = 60
+_TEXT = 11.0
+_BROKEN = ("FAIL", "WRONG", "ERROR")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Width and height of the picture in pixels; a narrow one is for telephones."""
+
+    width: float
+    height: float
+    left: float = 46.0
+    right: float = 14.0
+    top: float = 26.0
+    bottom: float = 44.0
+
+    @property
+    def box(self) -> Box:
+        """The box of the data."""
+        return Box(self.left, self.top, self.width - self.right, self.height - self.bottom)
+
+
+WIDE, NARROW = Size(900, 460), Size(360, 380, 38)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A roofline before it is text: what a test can look at. Boxes are those of all texts in the data's box."""
+
+    frame: frames.Frame
+    roofs: tuple[str, ...]
+    roof_labels: tuple[str, ...]
+    points: tuple[str, ...]
+    labels: tuple[str, ...]
+    boxes: tuple[tuple[Box, ...], ...]
+    """Of each label; a slanted one fills several."""
+
+
+def roofline(name: str, shown: Picture, size: Size = WIDE, heading: str = "Roofline") -> str:
+    """Return the picture; `name` is unique in the page."""
+    found = layout(shown, size)
+    return picture(
+        name,
+        size.width,
+        size.height,
+        heading,
+        description(shown),
+        *frames.drawn(found.frame),
+        element("g", *found.roofs, class_="roofs"),
+        element("g", *found.points, class_="points"),
+        element("g", *found.roof_labels, class_="roof-labels"),
+        element("g", *found.labels, class_="labels"),
+        css="plot roofline",
+    )
+
+
+def description(shown: Picture) -> str:
+    """Return what a person who cannot see the picture should know."""
+    roofs = "; ".join(f"{KINDS[roofs.kind]}: {roofs_text(roofs)}" for roofs in shown.roofs)
+    said = (
+        f"Speed in FLOP/s over arithmetic intensity in flop/byte, both logarithmic. Roofs: {roofs or 'none'}."
+    )
+    if shown.points:
+        near = max(shown.points, key=lambda point: point.share or 0.0)
+        said += f" {len(shown.points)} cases are marked; the table below has every one."
+        if near.share is not None:
+            said += f" Nearest to its roof: {near.name}, {percent(near.share)} of the {near.share_of}."
+    return said
+
+
+def roofs_text(roofs: Roofs) -> str:
+    """Return `3.35 TB/s, 989 TFLOP/s bf16 tensor`."""
+    memory = [] if roofs.bandwidth is None else [rate_text(roofs.bandwidth).replace("FLOP/s", "B/s")]
+    return ", ".join(memory + [f"{rate_text(value)} {name}" for name, value in roofs.peaks])
+
+
+def layout(shown: Picture, size: Size) -> Layout:
+    """Place everything: roofs, points, then labels where nothing else is."""
+    frame = _frame(shown, size)
+    room = Room(frame.box)
+    roofs = tuple(_roof(each, frame) for each in shown.roofs)
+    for point in shown.points:
+        room.take(_around(point, frame))
+    texts, boxes = _roof_labels(shown.roofs, frame, room)
+    for each in shown.roofs:
+        for box in _roof_boxes(each, frame):
+            room.take(box)
+    labels, placed = _labels(shown.points, frame, room)
+    points = tuple(_point(point, frame) for point in shown.points)
+    return Layout(frame, roofs, tuple(texts), points, tuple(labels), (*boxes, *placed))
+
+
+def _frame(shown: Picture, size: Size) -> frames.Frame:
+    ridges = [value / roofs.bandwidth for roofs in shown.roofs if roofs.bandwidth for _, value in roofs.peaks]
+    at = [point.intensity for point in shown.points]
+    low = min([*at, *(ridge / 8 for ridge in ridges), *([] if at or ridges else [0.1])]) / 1.8
+    high = max([*at, *(ridge * 6 for ridge in ridges), *([] if at or ridges else [100.0])]) * 1.8
+    tops = [value for roofs in shown.roofs for _, value in roofs.peaks] + [
+        point.rate for point in shown.points
+    ]
+    slopes = [roofs.bandwidth for roofs in shown.roofs if roofs.bandwidth]
+    bottoms = [point.rate for point in shown.points] + ([max(slopes) * low] if slopes else [])
+    top = max(tops, default=max(slopes, default=1e12) * high) * 1.9
+    bottom = max(min(bottoms, default=top / 1e4) / 1.6, top / 1e9)
+    box = size.box
+    across = Scale(low, high, box.left, box.right, logarithmic=True)
+    up = Scale(min(bottom, top / 10), top, box.bottom, box.top, logarithmic=True)
+    return frames.Frame(
+        box,
+        across,
+        up,
+        log_ticks(low, high, si),
+        log_ticks(up.low, up.high, si),
+        "arithmetic intensity, flop/byte (log)",
+        "FLOP/s (log)",
+    )
+
+
+def _corners(roofs: Roofs, frame: frames.Frame) -> list[list[tuple[float, float]]]:
+    """Return the lines of roofs in pixels, cut off at the frame: the slope once, each flat from its ridge on."""
+    left, right, bottom, top = frame.across.low, frame.across.high, frame.up.low, frame.up.high
+    lines = []
+    speed = roofs.bandwidth
+    if speed is not None:
+        end = min([right, top / speed, *(value / speed for _, value in roofs.peaks[:1])])
+        begin = max(left, bottom / speed)
+        if begin < end:
+            lines.append([(begin, begin * speed), (end, end * speed)])
+    for _, value in roofs.peaks:
+        begin = left if speed is None else max(left, value / speed)
+        if bottom <= value <= top and begin < right:
+            lines.append([(begin, value), (right, value)])
+    return [[(frame.across.at(x), frame.up.at(y)) for x, y in line] for line in lines]
+
+
+def _roof(roofs: Roofs, frame: frames.Frame) -> str:
+    lines = _corners(roofs, frame)
+    path = "".join(f"M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}" for (x0, y0), (x1, y1) in lines)
+    hover = title(f"{KINDS[roofs.kind]}: {roofs_text(roofs)}")
+    return element("path", hover, d=path, class_=f"roof {roofs.kind}") if path else ""
+
+
+def _roof_boxes(roofs: Roofs, frame: frames.Frame) -> list[Box]:
+    """Return small boxes along the lines: what a label must not lie on."""
+    boxes = []
+    for (x0, y0), (x1, y1) in _corners(roofs, frame):
+        steps = max(1, math.ceil(math.hypot(x1 - x0, y1 - y0) / 4))
+        for step in range(steps + 1):
+            x, y = x0 + (x1 - x0) * step / steps, y0 + (y1 - y0) * step / steps
+            boxes.append(Box(x - 2, y - 2, x + 2, y + 2))
+    return boxes
+
+
+def _roof_labels(
+    roofs: Sequence[Roofs], frame: frames.Frame, room: Room
+) -> tuple[list[str], list[tuple[Box, ...]]]:
+    """Write each roof's figure along its line, where it meets nothing that was written before."""
+    texts: list[str] = []
+    boxes: list[tuple[Box, ...]] = []
+    for each in roofs:
+        lines = _corners(each, frame)
+        names = [
+            rate_text(value) + (f" {name}" if name else "")
+            for name, value in each.peaks
+            if frame.up.holds(value)
+        ]
+        slope = [] if each.bandwidth is None else [rate_text(each.bandwidth).replace("FLOP/s", "B/s")]
+        for line, text in zip(lines, (slope if len(lines) > len(names) else []) + names, strict=False):
+            found = _along(line, text, room)
+            if found is not None:
+                x, y, angle, covered = found
+                for box in covered:
+                    room.take(box)
+                turned = f"rotate({number(angle)} {number(x)} {number(y)})" if angle else None
+                texts.append(
+                    label(
+                        text, x, y, text_anchor="middle", transform=turned, class_=f"roof-label {each.kind}"
+                    )
+                )
+                boxes.append(tuple(covered))
+    return texts, boxes
+
+
+def _along(
+    line: Sequence[tuple[float, float]], text: str, room: Room
+) -> tuple[float, float, float, list[Box]] | None:
+    """Return middle, angle in degrees and boxes of a text beside a line, None when there is no room."""
+    (x0, y0), (x1, y1) = line
+    length, width = math.hypot(x1 - x0, y1 - y0), text_width(text, _TEXT)
+    if length < width + 8:
+        return None
+    across, along = (x1 - x0) / length, (y1 - y0) / length
+    flat = abs(along) < 1e-9
+    shares = (1.0, 0.75, 0.5, 0.25, 0.0) if flat else (0.35, 0.5, 0.2, 0.65, 0.05, 0.8)
+    for above in (True, False):
+        for share in shares:
+            middle = width / 2 + 4 + share * (length - width - 8)
+            away = 5.0 if above else -13.0
+            x, y = x0 + across * middle + along * away, y0 + along * middle - across * away
+            covered = _turned_boxes(x, y, across, along, width)
+            if all(room.free(box) for box in covered):
+                return x, y, math.degrees(math.atan2(along, across)), covered
+    return None
+
+
+def _turned_boxes(x: float, y: float, across: float, along: float, width: float) -> list[Box]:
+    """Return upright boxes that cover a text which is centred on its baseline and turned."""
+    pieces = 1 if abs(along) < 1e-9 else max(1, math.ceil(width / 8))
+    half, up, down = width / pieces / 2, _TEXT * 0.95, _TEXT * 0.3
+    boxes = []
+    for piece in range(pieces):
+        offset = (piece + 0.5) * width / pieces - width / 2
+        cx, cy = x + across * offset, y + along * offset
+        corners = [
+            (cx + across * sx * half + along * lift, cy + along * sx * half - across * lift)
+            for sx in (-1, 1)
+            for lift in (up, -down)
+        ]
+        xs, ys = [corner[0] for corner in corners], [corner[1] for corner in corners]
+        boxes.append(Box(min(xs), min(ys), max(xs), max(ys)))
+    return boxes
+
+
+def _around(point: Point, frame: frames.Frame) -> Box:
+    x, y, r = frame.across.at(point.intensity), frame.up.at(point.rate), 6.0
+    return Box(x - r, y - r, x + r, y + r)
+
+
+def _point(point: Point, frame: frames.Frame) -> str:
+    x, y = frame.across.at(point.intensity), frame.up.at(max(point.rate, frame.up.low))
+    share = "" if point.share is None else f"\n{percent(point.share)} of the {point.share_of}"
+    verdict = "" if point.word == "pass" else f"\n{point.word}"
+    hover = title(
+        f"{point.number}: {point.name}\n"
+        f"{rate_text(point.rate)} at {readable(point.intensity)} flop/byte{share}{verdict}"
+    )
+    broken = point.word in _BROKEN
+    ring = element("circle", cx=x, cy=y, r=9.5, class_="broken") if broken else ""
+    css = "" if point.word == "pass" else "doubtful"
+    return element("g", hover, ring, mark(point.series, x, y, 5.0, css=css))
+
+
+def _labels(
+    points: Sequence[Point], frame: frames.Frame, room: Room
+) -> tuple[list[str], list[tuple[Box, ...]]]:
+    """Label the points, broken ones first: by name where they are few and every name finds room, else by number."""
+    first = sorted(points, key=lambda point: (point.word not in _BROKEN, point.number))[:_MOST_LABELS]
+    placed = _named(first, frame, room) or place(
+        [_wish(point, str(point.number), frame) for point in first], room, _TEXT
+    )
+    texts = []
+    for each in placed:
+        if each.apart:
+            texts.append(_leader(each.wish, each.box))
+        texts.append(label(each.wish.text, each.x, each.y))
+    return texts, [(each.box,) for each in placed]
+
+
+def _named(points: Sequence[Point], frame: frames.Frame, room: Room) -> list[Placed]:
+    """Return the labels with names, none when they are too many for all to find room."""
+    if len(points) > MOST_NAMED:
+        return []
+    tried = room.copy()
+    placed = place([_wish(point, point.label or point.kernel, frame) for point in points], tried, _TEXT)
+    return placed if len(placed) == len(points) else []
+
+
+def _wish(point: Point, text: str, frame: frames.Frame) -> Wish:
+    return Wish(text, frame.across.at(point.intensity), frame.up.at(point.rate), 5.0)
+
+
+def _leader(wish: Wish, box: Box) -> str:
+    x, y = min(max(wish.x, box.left), box.right), min(max(wish.y, box.top), box.bottom)
+    return element("path", d=f"M{number(wish.x)} {number(wish.y)}L{number(x)} {number(y)}", class_="leader")
