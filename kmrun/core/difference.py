@@ -56,7 +56,9 @@ def compare(old: Result, new: Result) -> Difference:
     """Return what differs: cases in the order of the new result, then those that only the old one has."""
     before = {case.id: case for case in old.cases}
     after = {case.id: case for case in new.cases}
-    pairs = [(before.get(case.id), case) for case in new.cases]
+    pairs: list[tuple[CaseResult | None, CaseResult | None]] = [
+        (before.get(case.id), case) for case in new.cases
+    ]
     pairs += [(case, None) for case in old.cases if case.id not in after]
     changes = tuple(_changes(old, new))
     device = {"device", "card", "threads"}

@@ -1,0 +1,158 @@
+"""A baseline, version 1: how fast the cases of a suite were on one device, measured against yardsticks.
+
+The classes are the document, key by key; `schema/baseline.py` is the same document as a schema. A *session* is one
+fresh process: its times lie apart from another one's by where memory happened to lie, which no number of samples
+within it can average out. So a baseline keeps the sessions themselves, and their spread decides what can be told.
+"""
+
+import hashlib
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kmrun.core.case import Case
+from kmrun.core.measurement import RunDevice
+from kmrun.core.plain import to_plain
+from kmrun.core.statistics import median, median_interval
+
+VERSION = 1
+"""The major of the baseline document."""
+
+YARDSTICKS = ("memory", "compute")
+"""What a kernel is measured against in the same moments, one for each bound."""
+
+_DEFINES = (
+    *("kernel", "axes", "implementation", "arguments", "outputs", "mutates", "mode", "grad", "seed"),
+    "device",
+)
+_CONSISTENT = 1.4826
+"""Times the median absolute deviation is the standard deviation of a normal distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One fresh process: times in ms per call, and log ratios of the kernel's time over each yardstick's.
+
+    The ratios are medians over interleaved blocks, and so not quite those of the times.
+    """
+
+    kernel_ms: float
+    memory_ms: float
+    compute_ms: float
+    over_memory: float
+    over_compute: float
+
+    def over(self, yardstick: str) -> float:
+        """Return the log ratio over a yardstick."""
+        return self.over_memory if yardstick == "memory" else self.over_compute
+
+    def yardstick_ms(self, yardstick: str) -> float:
+        """Return the time of a yardstick."""
+        return self.memory_ms if yardstick == "memory" else self.compute_ms
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineCase:
+    """One case: `digest` of its definition, the median of its sessions with its interval, and all of them.
+
+    `spread` is the standard deviation between sessions, as a fraction, estimated from the median absolute
+    deviation of the log ratios over the yardstick of the case's own bound.
+    """
+
+    id: str
+    digest: str
+    saved: str
+    """UTC, ISO 8601."""
+    bound: str | None
+    median_ms: float
+    ci_low_ms: float | None
+    ci_high_ms: float | None
+    spread: float
+    sessions: tuple[Session, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineDevice:
+    """What the times are of; `key` is part of the file's name."""
+
+    key: str
+    kind: str
+    name: str
+    card: str | None
+    threads: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The document of one suite on one device."""
+
+    kmrun_baseline: int
+    suite: str
+    device: BaselineDevice
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    cases: tuple[BaselineCase, ...] = ()
+
+    def case(self, case_id: str) -> BaselineCase | None:
+        """Return a case by its id."""
+        return next((case for case in self.cases if case.id == case_id), None)
+
+
+def device_key(device: RunDevice, card: str | None) -> str:
+    """Return what the device is called in a file's name: `cpu-<model>-<n>c`, a card's id, or the driver's name."""
+    if device.kind == "cpu":
+        return f"cpu-{slug(device.name)}-{device.threads or device.cores or 0}c"
+    return card or slug(device.name)
+
+
+def slug(name: str) -> str:
+    """Return a name in lower-case ASCII letters, digits and dashes; trade marks and fill words are left out."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode("ascii").lower()
+    plain = re.sub(r"\((r|tm|c)\)|\b(cpu|processor)\b|@.*", " ", plain)
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "unknown"
+
+
+def baseline_device(device: RunDevice, card: str | None) -> BaselineDevice:
+    """Return the document's entry of the device that ran."""
+    return BaselineDevice(device_key(device, card), device.kind, device.name, card, device.threads)
+
+
+def definition_digest(case: Case, l2: str) -> str:
+    """Return the SHA-256 of what is timed: kernel, arguments, mode, cold or hot caches.
+
+    What is promised, checked or compared may change without making another case of it.
+    """
+    plain = {name: to_plain(getattr(case, name)) for name in _DEFINES}
+    plain |= {"l2": l2, "clock": case.timing.clock}
+    # The suite's folder is another one in every checkout.
+    text = json.dumps(plain, sort_keys=True, ensure_ascii=True, default=str).replace(case.folder, ".")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def case_of(case: Case, l2: str, bound: str | None, sessions: Sequence[Session], saved: str) -> BaselineCase:
+    """Return the entry of a case.
+
+    Raises:
+        ValueError: there are no sessions.
+    """
+    times = median_interval([session.kernel_ms for session in sessions], 0.95)
+    return BaselineCase(
+        id=case.id,
+        digest=definition_digest(case, l2),
+        saved=saved,
+        bound=bound,
+        median_ms=times.value,
+        ci_low_ms=times.low if math.isfinite(times.low) else None,
+        ci_high_ms=times.high if math.isfinite(times.high) else None,
+        spread=spread([session.over("memory" if bound == "mem" else "compute") for session in sessions]),
+        sessions=tuple(sessions),
+    )
+
+
+def spread(logs: Sequence[float]) -> float:
+    """Return the standard deviation between sessions as a fraction; 0 for a single one."""
+    middle = median(logs)
+    return math.expm1(_CONSISTENT * median([abs(log - middle) for log in logs]))

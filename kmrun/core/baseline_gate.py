@@ -1,0 +1,206 @@
+"""Whether a case is slower than its baseline by more than is allowed, and what could have been told.
+
+What is compared are log ratios of the kernel's time over a yardstick's, one a session, between the sessions of the
+baseline and fresh ones: a shift between two samples, tested by ranks (Mann & Whitney 1947; bounds of the shift are
+order statistics of all differences, Hodges & Lehmann 1963), exactly and whatever the noise. Too few sessions for
+ranks, as in one saved result, leave Student's t, which believes that sessions are normal.
+
+A yardstick is not the kernel. So each speaks: the interval spans what either says, and is widened by a quarter of
+what the yardstick itself moved since the baseline. A machine that is 10 % slower today is believed to slow the
+kernel by 7.5 to 12.5 %, and a kernel that memory slows while arithmetic is as fast as ever is left undecided. On
+a machine in the same state as before both cost nothing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kmrun.core.baseline import YARDSTICKS, Session
+from kmrun.core.gate import CLEAR_RATE, LEAST_DIFFERENCE_NS, LOOKS, SHARES
+from kmrun.core.slowdown import Slowdown, SlowdownVerdict
+from kmrun.core.statistics import median
+from kmrun.core.student import student_quantile
+
+FIRST_SESSIONS = 2
+"""Fresh processes that clear a case or make it a suspect; a suspect is measured in new ones."""
+
+DOUBT = 0.25
+"""Share of a correction that is not believed."""
+
+_LEAST_SPREAD = 0.002
+"""Between few sessions that agree by chance, no less spread than this is believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A log ratio of now over then with one-sided bounds, and how much of their distance no session can mend."""
+
+    low: float
+    value: float
+    high: float
+    sure_low: float
+    """The lower end that infinitely many sessions would have."""
+    sure_high: float
+    moved: float
+    """Log ratio of the yardsticks' own times, now over then: of the one that moved most."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineGate:
+    """The rule for one case: how much slower it may be, and how often that may be wrong.
+
+    `alpha` is the case's one-sided share of the error rate of the whole suite, `bound` is `mem`, `comp` or None.
+    """
+
+    against: str
+    margin: float
+    alpha: float
+    bound: str | None
+
+    def clears(self, then: Sequence[Session], now: Sequence[Session]) -> Slowdown | None:
+        """Return the comparison when the first sessions already show that the case holds, else None."""
+        found = self._judged(then, now, CLEAR_RATE, CLEAR_RATE)
+        return found if found.verdict == "holds" else None
+
+    def settle(self, then: Sequence[Session], now: Sequence[Session]) -> Slowdown | None:
+        """Judge fresh sessions; None where more are to be taken. Looks at fixed numbers, sharing the error rate.
+
+        Raises:
+            ValueError: there are more sessions than the last look takes.
+        """
+        if len(now) > LOOKS[-1]:
+            raise ValueError(f"{len(now)} sessions are more than the last look takes")
+        if len(now) not in LOOKS:
+            return None
+        share = SHARES[LOOKS.index(len(now))]
+        found = self._judged(then, now, self.alpha * share, CLEAR_RATE * share)
+        if found.verdict != "inconclusive" or len(now) == LOOKS[-1]:
+            return found
+        limit = math.log1p(self.margin)
+        seen = self.shift(then, now, self.alpha * share, CLEAR_RATE * share)
+        # Where even infinitely many sessions would leave it open, more are a waste of time.
+        return found if seen.sure_low <= limit < seen.sure_high else None
+
+    def shift(
+        self, then: Sequence[Session], now: Sequence[Session], low_alpha: float, high_alpha: float
+    ) -> Shift:
+        """Return the shift of a case against both yardsticks, with all doubts.
+
+        Raises:
+            ValueError: there are no sessions on a side.
+        """
+        found = []
+        for yardstick in YARDSTICKS:
+            old, new = ([session.over(yardstick) for session in each] for each in (then, now))
+            moved = median([math.log(each.yardstick_ms(yardstick)) for each in now]) - median(
+                [math.log(each.yardstick_ms(yardstick)) for each in then]
+            )
+            found.append((shift_bounds(old, new, low_alpha, high_alpha), DOUBT * abs(moved), moved))
+        own = 0 if self.bound == "mem" else 1
+        return Shift(
+            low=min(low - doubt for (low, _, _), doubt, _ in found),
+            value=found[own][0][1],
+            high=max(high + doubt for (_, _, high), doubt, _ in found),
+            sure_low=min(value - doubt for (_, value, _), doubt, _ in found),
+            sure_high=max(value + doubt for (_, value, _), doubt, _ in found),
+            moved=max((moved for _, _, moved in found), key=abs),
+        )
+
+    def _judged(
+        self, then: Sequence[Session], now: Sequence[Session], low_alpha: float, high_alpha: float
+    ) -> Slowdown:
+        seen, limit = self.shift(then, now, low_alpha, high_alpha), math.log1p(self.margin)
+        verdict: SlowdownVerdict = "inconclusive"
+        why = _why_open(seen, len(then), len(now))
+        if seen.high <= limit:
+            verdict, why = "holds", ""
+        elif seen.low > limit:
+            verdict, why = "broken", ""
+            then_ns = median([session.kernel_ms for session in then]) * 1e6
+            if math.expm1(seen.value) * then_ns <= LEAST_DIFFERENCE_NS:
+                verdict, why = "holds", f"the difference is below {LEAST_DIFFERENCE_NS:g} ns"
+        low = seen.low if math.isfinite(seen.low) else None
+        return Slowdown(
+            against=self.against,
+            method="baseline",
+            margin=self.margin,
+            verdict=verdict,
+            slowdown=math.expm1(seen.value),
+            low=None if low is None else math.expm1(low),
+            high=math.expm1(seen.high) if math.isfinite(seen.high) else None,
+            visible=None if low is None else math.expm1(limit + seen.value - low),
+            blocks=0,
+            processes=len(now),
+            reason=why,
+        )
+
+
+def _why_open(seen: Shift, then: int, now: int) -> str:
+    """Return what an undecided case owes its doubt to."""
+    moved = math.expm1(seen.moved)
+    if abs(moved) >= 0.02 and seen.sure_high - seen.sure_low >= 0.01:
+        direction = "slower" if moved > 0 else "faster"
+        return f"the machine itself is {abs(moved) * 100:.0f} % {direction} than it was"
+    if seen.sure_high - seen.sure_low >= 0.01:
+        return "memory and arithmetic of this machine are in another proportion than they were"
+    return f"{now} fresh processes against {then} leave it open"
+
+
+def shift_bounds(
+    then: Sequence[float], now: Sequence[float], low_alpha: float, high_alpha: float
+) -> tuple[float, float, float]:
+    """Return (low, value, high) of `now` less `then`; each bound is one-sided, infinite where nothing bounds it.
+
+    By ranks where there are enough values for the error rate, else by Student's t; the value is the median of
+    all differences.
+
+    Raises:
+        ValueError: there are no values on a side.
+    """
+    if not then or not now:
+        raise ValueError("no sessions to compare")
+    differences = sorted(new - old for new in now for old in then)
+    value = median(differences)
+    low_rank = critical_rank(len(then), len(now), low_alpha)
+    high_rank = critical_rank(len(then), len(now), high_alpha)
+    low = differences[low_rank - 1] if low_rank else value - _student(then, now, low_alpha)
+    high = differences[-high_rank] if high_rank else value + _student(then, now, high_alpha)
+    return min(low, value), value, max(high, value)
+
+
+def _student(then: Sequence[float], now: Sequence[float], alpha: float) -> float:
+    """Return the half-width at one-sided `alpha`, of a pooled variance: both sides are sessions of one kind."""
+    freedom = len(then) + len(now) - 2
+    if freedom < 1:
+        return math.inf
+    squares = sum((value - sum(each) / len(each)) ** 2 for each in (then, now) for value in each)
+    deviation = max(math.sqrt(squares / freedom), _LEAST_SPREAD)
+    return student_quantile(alpha, freedom) * deviation * math.sqrt(1 / len(then) + 1 / len(now))
+
+
+@lru_cache(maxsize=4096)
+def critical_rank(then: int, now: int, alpha: float) -> int:
+    """Return the largest c for which P(U < c) <= alpha, U being Mann and Whitney's count; 0 when there is none.
+
+    Exact: the numbers of orders with each count are the coefficients of the Gaussian binomial.
+    """
+    counts = _orders(then, now)
+    allowed, seen = alpha * math.comb(then + now, then), 0
+    for count, orders in enumerate(counts):
+        seen += orders
+        if seen > allowed:
+            return count
+    return len(counts)
+
+
+def _orders(then: int, now: int) -> list[int]:
+    """Return, for each U from 0 to then*now, how many of the orders of both samples have it."""
+    counts = [1] + [0] * (then * now)
+    for step in range(1, then + 1):
+        # Multiply by (1 - q^(now + step)), then divide by (1 - q^step): exact in integers.
+        for at in range(len(counts) - 1, now + step - 1, -1):
+            counts[at] -= counts[at - now - step]
+        for at in range(step, len(counts)):
+            counts[at] += counts[at - step]
+    return counts
