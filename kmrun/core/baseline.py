@@ -18,12 +18,10 @@ from kmrun.core.case import Case
 from kmrun.core.measurement import RunDevice
 from kmrun.core.plain import to_plain
 from kmrun.core.statistics import median, median_interval
+from kmrun.core.yardstick import Session
 
 VERSION = 1
 """The major of the baseline document."""
-
-YARDSTICKS = ("memory", "compute")
-"""What a kernel is measured against in the same moments, one for each bound."""
 
 _DEFINES = (
     *("kernel", "axes", "implementation", "arguments", "outputs", "mutates", "mode", "grad", "seed"),
@@ -31,28 +29,6 @@ _DEFINES = (
 )
 _CONSISTENT = 1.4826
 """Times the median absolute deviation is the standard deviation of a normal distribution."""
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """One fresh process: times in ms per call, and log ratios of the kernel's time over each yardstick's.
-
-    The ratios are medians over interleaved blocks, and so not quite those of the times.
-    """
-
-    kernel_ms: float
-    memory_ms: float
-    compute_ms: float
-    over_memory: float
-    over_compute: float
-
-    def over(self, yardstick: str) -> float:
-        """Return the log ratio over a yardstick."""
-        return self.over_memory if yardstick == "memory" else self.over_compute
-
-    def yardstick_ms(self, yardstick: str) -> float:
-        """Return the time of a yardstick."""
-        return self.memory_ms if yardstick == "memory" else self.compute_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kmrun.core.baseline import YARDSTICKS, Session
 from kmrun.core.gate import CLEAR_RATE, LEAST_DIFFERENCE_NS, LOOKS, SHARES
 from kmrun.core.slowdown import Slowdown, SlowdownVerdict
 from kmrun.core.statistics import median
 from kmrun.core.student import student_quantile
+from kmrun.core.yardstick import YARDSTICKS, Session
 
 FIRST_SESSIONS = 2
 """Fresh processes that clear a case or make it a suspect; a suspect is measured in new ones."""

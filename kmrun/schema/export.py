@@ -35,6 +35,9 @@ KINDS = {
         "kmrun.schema.suite", "Suite", 1, "kmrun suite: kernels to measure and their contracts"
     ),
     "result": DocumentKind("kmrun.schema.result", "Result", 1, "kmrun result: what one run found out"),
+    "baseline": DocumentKind(
+        "kmrun.schema.baseline", "Baseline", 1, "kmrun baseline: how fast a suite was on one device"
+    ),
     "card": DocumentKind("kmrun.schema.card", "CardFile", 1, "kmrun cards: hardware by physical parameters"),
     "architecture": DocumentKind(
         "kmrun.schema.architecture", "ArchitectureFile", 1, "kmrun architectures: rates and limits of an SM"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmrun.core.baseline import Session
 from kmrun.core.baseline_gate import FIRST_SESSIONS, BaselineGate, critical_rank, shift_bounds
 from kmrun.core.gate import LOOKS
+from kmrun.core.yardstick import Session
 
 LOGS = st.lists(st.floats(-1, 1), min_size=1, max_size=8)
 

@@ -1,0 +1,28 @@
+"""One fresh process in which a kernel took turns with yardsticks: what baselines are made of."""
+
+from dataclasses import dataclass
+
+YARDSTICKS = ("memory", "compute")
+"""What a kernel is measured against in the same moments, one for each bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One fresh process: times in ms per call, and log ratios of the kernel's time over each yardstick's.
+
+    The ratios are medians over interleaved blocks, and so not quite those of the times.
+    """
+
+    kernel_ms: float
+    memory_ms: float
+    compute_ms: float
+    over_memory: float
+    over_compute: float
+
+    def over(self, yardstick: str) -> float:
+        """Return the log ratio over a yardstick."""
+        return self.over_memory if yardstick == "memory" else self.over_compute
+
+    def yardstick_ms(self, yardstick: str) -> float:
+        """Return the time of a yardstick."""
+        return self.memory_ms if yardstick == "memory" else self.compute_ms

@@ -1,0 +1,99 @@
+"""Baseline files: `baselines/<suite>.<device>.json` beside the suite; written whole, newer formats refused."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kmrun.core.baseline import VERSION, Baseline
+from kmrun.core.plain import from_plain, to_plain
+from kmrun.errors import InvalidInput, UsageError
+from kmrun.schema import baseline as schema
+from kmrun.store.targets import TargetFile
+
+FOLDER = "baselines"
+_SESSION = re.compile(r"\{\n\s+(\"kernel_ms\":[^{}]*?)\n\s+\}")
+
+
+def file_of(folder: Path, suite: str, key: str) -> Path:
+    """Return where the baseline of a suite on a device lies; `folder` is the suite's own.
+
+    What may stand in a suite's name and in no file's is replaced.
+    """
+    return folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', suite)}.{key}.json"
+
+
+def others(folder: Path, suite: str, key: str) -> list[str]:
+    """Return the device keys that there are other baselines of the suite for."""
+    own = file_of(folder, suite, key)
+    stem = own.name.removesuffix(f"{key}.json")
+    found = (folder / FOLDER).glob(f"{stem}*.json") if (folder / FOLDER).is_dir() else []
+    return sorted(path.name.removeprefix(stem).removesuffix(".json") for path in found if path != own)
+
+
+def target(path: Path) -> TargetFile:
+    """Return the file to write, found writable; its folder is made.
+
+    Raises:
+        UsageError: it cannot be written, or something else is there.
+    """
+    try:
+        path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"--save-baseline {path.parent}: cannot be made: {reason}") from error
+    return TargetFile(path, "--save-baseline", "baseline of kmrun", _is_baseline)
+
+
+def render(baseline: Baseline) -> str:
+    """Return the JSON text; a session stands on one line, so that a change is easy to read."""
+    text = json.dumps(_rounded(to_plain(baseline)), indent=2, ensure_ascii=False, allow_nan=False)
+    return _SESSION.sub(lambda match: "{" + " ".join(match[1].split()) + "}", text) + "\n"
+
+
+def read(path: Path) -> Baseline | None:
+    """Return the baseline of a file, None where there is none.
+
+    Raises:
+        InvalidInput: it cannot be read, is no baseline, or was written by a newer kmrun.
+    """
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InvalidInput(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path}: not JSON: {error}", "--save-baseline writes it anew") from error
+    version = plain.get("kmrun_baseline") if isinstance(plain, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise InvalidInput(f"{path}: no baseline document", "--save-baseline writes one")
+    if version > VERSION:
+        hint = "a newer kmrun wrote it: upgrade this one"
+        raise InvalidInput(f"{path}: baseline format {version}, this kmrun reads {VERSION}", hint)
+    try:
+        schema.Baseline.model_validate(plain)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"{path}: damaged baseline: {where}: {first['msg'].lower()}") from error
+    return from_plain(Baseline, plain)
+
+
+def _is_baseline(content: bytes) -> bool:
+    try:
+        plain = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(plain, dict) and "kmrun_baseline" in plain
+
+
+def _rounded(plain: Any) -> Any:
+    """Return the values with six digits: what lies below no session reproduces, and only fills files."""
+    if isinstance(plain, float):
+        return float(f"{plain:.6g}")
+    if isinstance(plain, dict):
+        return {key: _rounded(value) for key, value in plain.items()}
+    return [_rounded(value) for value in plain] if isinstance(plain, list) else plain
