@@ -53,6 +53,9 @@ def command(
     markdown: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a report in Markdown there.")
     ] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a report there that opens in any browser.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result document and nothing else.")] = False,
 ) -> None:
     """Measure, judge and score suites.
@@ -81,6 +84,7 @@ def command(
                 save=save,
                 junit=junit,
                 markdown=markdown,
+                html=html,
                 as_json=json,
             ),
         )

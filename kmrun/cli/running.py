@@ -54,6 +54,7 @@ class Settings:
     save: str | None = None
     junit: str | None = None
     markdown: str | None = None
+    html: str | None = None
     as_json: bool = False
 
 
@@ -139,6 +140,8 @@ def run_jobs(jobs: Sequence[Job], settings: Settings) -> int:
         save=settings.save,
         junit_file=settings.junit,
         markdown_file=settings.markdown,
+        html_file=settings.html,
+        overlays=[Path(overlay) for overlay in settings.overlays],
         allow_inconclusive=settings.allow_inconclusive,
     )
     options, catalogue = _options(settings), load_cards([Path(overlay) for overlay in settings.overlays])

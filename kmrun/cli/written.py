@@ -7,10 +7,13 @@ from pathlib import Path
 
 import typer
 
+from kmrun.cli.report_page import PageFile, results_page
 from kmrun.cli.streams import say
 from kmrun.cli.terminal import file_named
 from kmrun.core.result import Result
+from kmrun.errors import UsageError
 from kmrun.report import annotations, junit, markdown
+from kmrun.source.catalogue import load_cards
 from kmrun.store import results as documents
 from kmrun.store.targets import TargetFile
 
@@ -28,6 +31,8 @@ class Written:
         save: str | None = None,
         junit_file: str | None = None,
         markdown_file: str | None = None,
+        html_file: str | None = None,
+        overlays: Sequence[Path] = (),
         allow_inconclusive: bool = False,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
@@ -41,13 +46,18 @@ class Written:
         self._save = None
         if save is not None:
             self._save = documents.ResultFile(file_named(save, "--save"), several=several)
-        self._junit, self._markdown = None, None
+        self._junit, self._markdown, self._page = None, None, None
+        self._overlays = overlays
         if junit_file is not None:
             path = file_named(junit_file, "--junit")
             self._junit = TargetFile(path, "--junit", "JUnit report", junit.is_junit)
         if markdown_file is not None:
             path = file_named(markdown_file, "--markdown")
             self._markdown = TargetFile(path, "--markdown", "report of kmrun", markdown.is_markdown)
+        if html_file == "-":
+            raise UsageError("--html -: standard output is for the scorecard", "name a file")
+        if html_file is not None:
+            self._page = PageFile(html_file, "--html")
 
     def after_case(self, results: Sequence[Result]) -> None:
         """Write the files as of now: a run that is killed leaves reports that say that they are partial.
@@ -63,7 +73,7 @@ class Written:
             self._markdown.replace(markdown.render(results))
 
     def at_end(self, results: Sequence[Result], code: int) -> None:
-        """Write the final Markdown, with the exit code, and GitHub's summary of the step.
+        """Write the final Markdown, with the exit code, GitHub's summary of the step, and the page.
 
         Raises:
             UsageError: a file can no longer be written.
@@ -71,6 +81,8 @@ class Written:
         text = markdown.render(results, code)
         if self._markdown is not None:
             self._markdown.replace(text)
+        if self._page is not None and results:
+            self._page.write(results_page(results, load_cards(self._overlays)))
         summary = self._environment.get("GITHUB_STEP_SUMMARY")
         if summary:
             _append(Path(summary), text)

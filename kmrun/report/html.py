@@ -75,6 +75,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
         finalize=_harmless,
     )
     environment.globals["generator"] = GENERATOR

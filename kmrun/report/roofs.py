@@ -1,7 +1,7 @@
 """Which roofs stand over a result's cases, and where the cases landed: plain numbers, drawn elsewhere."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,14 +104,17 @@ def _published(result: Result, card: Card | None) -> Roofs:
     if card is None:
         return Roofs("published", None, _highest_first([("compute", value) for value in own]))
     figures = peaks(card).values
-    named = [(_figure_name(value, figures), value) for value in own]
+    dtypes = {value for case in result.cases for value in case.axes.values() if isinstance(value, str)}
+    named = [(_figure_name(value, figures, dtypes), value) for value in own]
     usual = [(peak_title(name), figures[name]) for name in _USUAL if name in figures]
     return Roofs("published", bandwidth(card), _highest_first(named or usual))
 
 
-def _figure_name(value: float, known: Mapping[str, float]) -> str:
+def _figure_name(value: float, known: Mapping[str, float], dtypes: Collection[str]) -> str:
+    """Return what a peak is called: the card's figures of that value, of the dtypes that the cases name."""
     near = [name for name in COMPUTE_FIGURES if name in known and abs(known[name] / value - 1) < _SAME]
-    return peak_title(near[0]) if near else "compute"
+    named = {dtype: name for name in reversed(near) if (dtype := name.partition("_")[0]) in dtypes}
+    return " / ".join(sorted(peak_title(name) for name in named.values() or near[:1])) or "compute"
 
 
 def _held(cases: Sequence[CaseResult], card: Card | None) -> Roofs:

@@ -8,8 +8,11 @@ from typing import Any
 
 from kmrun.core.entries import device_entry
 from kmrun.core.result import (
+    BandwidthEntry,
     CaseResult,
+    CeilingEntry,
     ClauseEntry,
+    MatmulEntry,
     Reason,
     Result,
     SeriesEntry,
@@ -32,8 +35,13 @@ def gpu_result(sizes: int = 4, samples: int = 60, seed: int = 5, **changes: Any)
         _entry(chance, kernel, 256 * 2**index, dtype, intensity * 2 ** min(index, 4), samples)
         for (kernel, intensity), index, dtype in product(KERNELS.items(), range(sizes), ("bf16", "fp16"))
     ]
+    ceilings = CeilingEntry(
+        (BandwidthEntry("read", 1 << 32, 3050.0), BandwidthEntry("copy", 1 << 32, 2890.0)),
+        (MatmulEntry("fp32", 8192, 51.9), MatmulEntry("bf16", 8192, 742.0)),
+        wall_s=0.9,
+    )
     device = replace(device_entry(GPU, None), card="h100-sxm", name="NVIDIA H100 80GB HBM3")
-    return make_result(*entries, **({"device": device, "wall_s": 83.0} | changes))
+    return make_result(*entries, **({"device": device, "ceilings": ceilings, "wall_s": 83.0} | changes))
 
 
 def broken(case: CaseResult, sentence: str = "min_roof 0.55 is broken: 0.41, at most 0.43") -> CaseResult:
