@@ -119,7 +119,9 @@ def ceiling_entry(ceilings: Ceilings) -> CeilingEntry:
     """Return the document's entry of the measured ceilings."""
     return CeilingEntry(
         tuple(BandwidthEntry(seen.kind, seen.bytes, seen.bytes_per_s / 1e9) for seen in ceilings.bandwidths),
-        tuple(MatmulEntry(rate.dtype, rate.n, rate.flop_per_s / 1e12) for rate in ceilings.matmuls),
+        tuple(
+            MatmulEntry(rate.dtype, rate.n, rate.flop_per_s / 1e12, rate.age_s) for rate in ceilings.matmuls
+        ),
         tuple(
             BandwidthEntry(seen.kind, seen.bytes, seen.bytes_per_s / 1e9)
             for seen in ceilings.cache_bandwidths

@@ -120,11 +120,12 @@ class Bandwidth:
 
 @dataclass(frozen=True, slots=True)
 class MatmulRate:
-    """A measured matmul rate in flop per second."""
+    """A measured matmul rate in flop per second. `age_s` is of one that an earlier run measured, None now."""
 
     dtype: str
     n: int
     flop_per_s: float
+    age_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +181,5 @@ class RunDevice:
     uuid: str | None = None
     cores: int | None = None
     threads: int | None = None
+    pci_address: str | None = None
+    """`0000:c1:00.0`: what AMD's sensors are found by."""

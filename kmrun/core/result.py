@@ -209,6 +209,8 @@ class MatmulEntry:
     dtype: str
     n: int
     tflop_per_s: float
+    age_s: float | None = None
+    """Since an earlier run measured it; None: in this run."""
 
 
 @dataclass(frozen=True, slots=True)

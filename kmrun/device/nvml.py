@@ -116,7 +116,7 @@ class NvmlDevice:
         limits = ask(n.nvmlDeviceGetPowerManagementLimitConstraints, h)
         architecture = ask(n.nvmlDeviceGetArchitecture, h)
         mode, persistence = ask(n.nvmlDeviceGetComputeMode, h), ask(n.nvmlDeviceGetPersistenceMode, h)
-        _, processes = self.load()
+        *_, processes = self.load()
         reasons = self._reasons()
         return {
             "uuid": ask(n.nvmlDeviceGetUUID, self._mig or h),
@@ -183,13 +183,16 @@ class NvmlDevice:
             throttle=self._reasons(),
         )
 
-    def load(self) -> tuple[int | None, tuple[int, ...] | None]:
-        """Return the memory in use in bytes and the ids of the processes computing here.
+    def load(self) -> tuple[int | None, int | None, tuple[int, ...] | None]:
+        """Return the memory in use and in all, in bytes, and the ids of the processes computing here.
 
         Inside a container the ids are those of the host, or hidden: an empty tuple proves nothing.
         """
         n = self._nvml
-        memory = self._ask(n.nvmlDeviceGetMemoryInfo, self._mig or self._handle)
+        # The second version leaves out what the driver keeps for itself; drivers before 510 have the first only.
+        memory = self._ask(n.nvmlDeviceGetMemoryInfo, self._mig or self._handle, n.nvmlMemory_v2)
+        if memory is None:
+            memory = self._ask(n.nvmlDeviceGetMemoryInfo, self._mig or self._handle)
         pids = None
         # By their versions: pynvml's unversioned name fails on drivers that know the older one only.
         for function in (
@@ -200,11 +203,15 @@ class NvmlDevice:
             if found is not None:
                 pids = tuple(int(process.pid) for process in found)
                 break
-        return None if memory is None else int(memory.used), pids
+        return (None, None, pids) if memory is None else (int(memory.used), int(memory.total), pids)
 
-    def lock_sm_clock(self, mhz: int) -> str | None:
-        """Hold the SM clock at `mhz`; return None, or why it cannot be done."""
-        return self._set(self._nvml.nvmlDeviceSetGpuLockedClocks, self._handle, mhz, mhz)
+    def lock_sm_clock(self, mhz: int | None) -> str | None:
+        """Hold the SM clock at `mhz`, or for None at what the card holds within its power limit under any load.
+
+        Returns None, or why it cannot be done.
+        """
+        clock = self._nvml.NVML_CLOCK_LIMIT_ID_TDP if mhz is None else mhz
+        return self._set(self._nvml.nvmlDeviceSetGpuLockedClocks, self._handle, clock, clock)
 
     def unlock_sm_clock(self) -> str | None:
         """Give the SM clock back to the card; return None, or why it cannot be done."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from kmrun.core.units import BYTES, format_quantity
 from kmrun.device.bounded import NoAnswer, bounded
 from kmrun.errors import EnvironmentLacks
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from kmrun.device.nvml import NvmlDevice
 
 ANSWER_S = 5.0
+FOREIGN_BYTES, FOREIGN_SHARE = 512 << 20, 0.02
 _STEP = 0.02
 """Cards hold multiples of about 15 MHz."""
 
@@ -28,15 +30,16 @@ class Load:
     """What a GPU was busy with. `processes` may be hidden from a container; None: not readable, `note` says why."""
 
     memory_bytes: int | None = None
+    total_bytes: int | None = None
     processes: tuple[int, ...] | None = None
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldClock:
-    """The SM clock that was asked for, and why it is not held; empty when it is."""
+    """The SM clock that was asked for, None for the card's base clock; and why it is not held, empty when it is."""
 
-    mhz: int
+    mhz: int | None
     why_not: str = ""
 
     @property
@@ -51,11 +54,32 @@ def load_of(uuid: str | None, pci_address: str | None = None) -> Load:
     return Load(note=why) if found is None else Load(*found)
 
 
+def foreign_load(load: Load) -> str:
+    """Return who else uses a GPU that nothing of ours runs on, in a sentence's part; empty when nobody seems to.
+
+    Processes are told where they can be seen. Where they are hidden, memory speaks: a process with a context takes
+    some 300 MB at least and a model far more, an idle card's own driver, or a desktop, less than is allowed here.
+    """
+    who = len(load.processes or ())
+    used = load.memory_bytes or 0
+    amount = f"{format_quantity(used, BYTES)} of memory in use" if used else ""
+    if who:
+        pids = ", ".join(str(pid) for pid in (load.processes or ())[:3])
+        others = f"another process (pid {pids})" if who == 1 else f"{who} other processes (pids {pids})"
+        return f"{others} had the card before the run" + (f", {amount}" if amount else "")
+    if used > max(FOREIGN_BYTES, FOREIGN_SHARE * (load.total_bytes or 0)):
+        return f"the card had {amount} before the run, by processes that cannot be seen from here"
+    return ""
+
+
 @contextmanager
-def held_clock(uuid: str | None, mhz: int, pci_address: str | None = None) -> Iterator[HeldClock]:
+def held_clock(
+    uuid: str | None, mhz: int | None = None, pci_address: str | None = None
+) -> Iterator[HeldClock]:
     """Hold an NVIDIA GPU's SM clock while the block runs, check that it does, and give it back.
 
-    Needs the right to (root, as a rule): otherwise nothing is changed and `why_not` says so.
+    `mhz` None is the card's base clock, which it holds under any load. Needs the right to (root, as a rule):
+    otherwise nothing is changed and `why_not` says so.
 
     Raises:
         EnvironmentLacks: at the end, when the card does not take its clock back; it would stay slow unnoticed.
@@ -68,7 +92,7 @@ def held_clock(uuid: str | None, mhz: int, pci_address: str | None = None) -> It
             return False, refused
         seen = device.read(clock()).sm_mhz
         # An idle card rests below the clock it was given; above it, it did not take it.
-        wrong = seen is not None and seen > mhz * (1 + _STEP)
+        wrong = seen is not None and mhz is not None and seen > mhz * (1 + _STEP)
         return True, f"the card runs at {seen:.0f} MHz all the same" if wrong else ""
 
     found, why = _with_device(uuid, pci_address, lock)
@@ -98,22 +122,32 @@ def device_lock(uuid: str, folder: Path | None = None) -> Iterator[int | None]:
         return
     name = f"kmrun-{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.lock"
     path = (folder or Path(tempfile.gettempdir())) / name
-    # Another user may have made the file: reading is enough to lock it.
     with contextlib.suppress(OSError), path.open("x") as made:
         os.fchmod(made.fileno(), 0o666)
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = _opened(path)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            text = path.read_text()
+            text = os.pread(descriptor, 20, 0).decode(errors="replace")
             yield int(text) if text.isdecimal() else 0
             return
-        with contextlib.suppress(PermissionError):
-            path.write_text(str(os.getpid()))
+        with contextlib.suppress(OSError):  # another user's file, which can be locked but not written
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield None
     finally:
         os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    """Open a lock file, never through a link: the folder is everybody's."""
+    for access in (os.O_RDWR, os.O_RDONLY):
+        with contextlib.suppress(OSError):
+            return os.open(path, access | os.O_NOFOLLOW | os.O_CLOEXEC)
+    raise EnvironmentLacks(
+        f"the lock of this GPU, {path}, cannot be opened", "is it a link, or another user's?"
+    )
 
 
 def _with_device(

@@ -76,7 +76,15 @@ def gpu_facts(device: torch.device) -> dict[str, Any]:
         "sm_count": facts.multi_processor_count,
         "cache_bytes": cache_bytes(device),
         "uuid": str(facts.uuid) if hasattr(facts, "uuid") else None,
+        "pci_address": _pci_address(facts),
     }
+
+
+def _pci_address(facts: Any) -> str | None:
+    """Return the address of a GPU, None where this torch does not say."""
+    if not hasattr(facts, "pci_bus_id"):
+        return None
+    return f"{facts.pci_domain_id:04x}:{facts.pci_bus_id:02x}:{facts.pci_device_id:02x}.0"
 
 
 def torch_facts() -> dict[str, Any]:

@@ -104,6 +104,11 @@ class Launcher:
         self._living.add(pid)
         return Side(pid, Channel(ours), reading, self)
 
+    def pids(self) -> list[int]:
+        """Return the processes that live now: the zygote and its sides."""
+        zygote = [] if self._zygote is None else [self._zygote.pid]
+        return [*zygote, *self._living]
+
     def reap(self, pid: int, grace_s: float) -> int:
         """Wait for a side that is ending, kill it after the grace, return its exit code (negative: signal)."""
         self._living.discard(pid)

@@ -286,8 +286,9 @@ class Sampler:
             while True:
                 number = len(samples.all_ns)
                 kept: list[Any] | None = [] if keep is not None and wants(number) else None
+                taken_up = _clock()
                 per_call, places = self.one(kept)
-                samples.add(per_call, self.stopwatch.disturbed)
+                samples.add(per_call, self.stopwatch.disturbed, (taken_up, _clock()))
                 if keep is not None and kept is not None:
                     keep(number, places, kept)
                     if self.after is not None:
@@ -312,22 +313,33 @@ class Window:
 
     all_ns: list[float] = field(default_factory=list)
     undisturbed_ns: list[float] = field(default_factory=list)
+    all_spans: list[tuple[int, int]] = field(default_factory=list)
+    """When each sample was taken, from before its flush to its end, in ns of `perf_counter_ns`."""
+    undisturbed_spans: list[tuple[int, int]] = field(default_factory=list)
 
-    def add(self, per_call_ns: float, disturbed: bool) -> None:
+    def add(self, per_call_ns: float, disturbed: bool, span: tuple[int, int] = (0, 0)) -> None:
         """Take a sample in."""
         self.all_ns.append(per_call_ns)
+        self.all_spans.append(span)
         if not disturbed:
             self.undisturbed_ns.append(per_call_ns)
+            self.undisturbed_spans.append(span)
 
     def chosen(self) -> tuple[list[float], int]:
         """Return the samples to judge by, and how many were dropped because the machine was busy elsewhere.
 
         Where hardly any sample is undisturbed (a kernel with more threads than cores disturbs itself), all count.
         """
-        clean = self.undisturbed_ns
-        if len(clean) >= max(LEAST_SAMPLES, UNDISTURBED_SHARE * len(self.all_ns)):
-            return clean, len(self.all_ns) - len(clean)
+        if self._speaks_alone():
+            return self.undisturbed_ns, len(self.all_ns) - len(self.undisturbed_ns)
         return self.all_ns, 0
+
+    def chosen_spans(self) -> list[tuple[int, int]]:
+        """Return when the chosen samples were taken."""
+        return self.undisturbed_spans if self._speaks_alone() else self.all_spans
+
+    def _speaks_alone(self) -> bool:
+        return len(self.undisturbed_ns) >= max(LEAST_SAMPLES, UNDISTURBED_SHARE * len(self.all_ns))
 
 
 @contextmanager

@@ -46,6 +46,7 @@ def render(view: View, exit_code: int | None = None, paint: Paint = plain, width
     ]
     if view.rows:
         lines += ["", *_table(view.columns, view.rows, paint, width)]
+        lines += [paint(view.machine.rjust(width), "dim")] if view.machine else []
     for note in view.notes:
         lines += [paint(line, "dim") for line in textwrap.wrap(note, width, subsequent_indent="  ")]
     ending = "" if exit_code is None else f"exit {exit_code}"

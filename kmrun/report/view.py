@@ -19,6 +19,7 @@ from kmrun.core.units import (
     format_quantity,
 )
 from kmrun.report import numbers
+from kmrun.report.machine import clock_sentence, machine_line, measured_when
 from kmrun.report.places import place_text
 from kmrun.report.shell import shell_word
 from kmrun.report.words import LABELS, WORDS, case_labels, word_of
@@ -72,6 +73,8 @@ class View:
     paragraphs: tuple[Paragraph, ...]
     summary: str
     complete: bool
+    machine: str = ""
+    """What the machine was doing meanwhile, for the line under the table."""
 
 
 def view(result: Result) -> View:
@@ -89,6 +92,7 @@ def view(result: Result) -> View:
             paragraphs=tuple(_paragraphs(result)),
             summary=_summary(result),
             complete=result.complete,
+            machine=machine_line(result.cases),
         )
     )
     return found
@@ -114,6 +118,7 @@ def _speedless(case: CaseResult) -> CaseResult:
         tflop_per_s=None,
         bound=None,
         roof_fraction=None,
+        roof_clk_fraction=None,
         ceiling_fraction=None,
         speedup=None,
         slowdown=None,
@@ -139,6 +144,7 @@ def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, 
         (Column(compute.symbol), [format_in(speed, compute) for speed in speeds]),
         (Column("bound", left=True, expendable=1), [case.bound or "-" for case in cases]),
         (Column("%roof"), [numbers.percent(case.roof_fraction) for case in cases]),
+        (Column("@clk", expendable=4), [numbers.percent(case.roof_clk_fraction) for case in cases]),
         (Column("%ceil", expendable=3), [numbers.percent(case.ceiling_fraction) for case in cases]),
         (Column(f"vs {one}" if one else "speedup"), [_speedup(case, named=one is None) for case in cases]),
         (Column("delta"), [numbers.signed_percent(_slower(case)) for case in cases]),
@@ -230,7 +236,7 @@ def _ceilings(result: Result) -> tuple[str, ...]:
         for rate in result.ceilings.matmuls
     ]
     memory = f"{format_quantity(best.gb_per_s * 1e9, BANDWIDTH)} {best.kind}"
-    return (memory, *rates, f"measured now, {numbers.duration(result.ceilings.wall_s)}")
+    return (memory, *rates, measured_when(result.ceilings))
 
 
 def _notes(cases: Sequence[CaseResult]) -> list[str]:
@@ -269,12 +275,17 @@ def _paragraph(result: Result, case: CaseResult) -> Paragraph:
         word=word,
         case_id=case.id,
         place=place_text(case),
-        sentences=tuple(dict.fromkeys(reason.sentence.removeprefix("skipped: ") for reason in case.reasons)),
+        sentences=_sentences(case),
         detail=tuple(
             line for reason in case.reasons for line in _telling((reason.detail or "").splitlines())
         ),
         repro="" if case.verdict == "skipped" else repro(result, case.id),
     )
+
+
+def _sentences(case: CaseResult) -> tuple[str, ...]:
+    said = [reason.sentence.removeprefix("skipped: ") for reason in case.reasons]
+    return tuple(sentence for sentence in dict.fromkeys([*said, clock_sentence(case)]) if sentence)
 
 
 def _telling(lines: list[str]) -> list[str]:

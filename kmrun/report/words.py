@@ -24,6 +24,9 @@ LABELS = {
     "time unverified": "the second clock did not confirm the first: calls too short, or a machine too busy",
     "untested on hardware": "no such card has run kmrun yet: believe these figures with care",
     "hot": "caches were not flushed between calls",
+    "card slowed down": "samples taken while the card was too hot, or short of power, were dropped",
+    "clock not locked": "the suite asks for a locked clock: --lock-clocks holds it, where the user may",
+    "clock not held": "the clock was locked and moved all the same",
     "unisolated": "the reference ran in the kernel's own process",
     "reference reachable": "a process of the same user could have read the reference",
 }

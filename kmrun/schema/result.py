@@ -229,6 +229,7 @@ class Matmul(Document):
     dtype: str
     n: int
     tflop_per_s: NotNegative
+    age_s: NotNegative | None = Field(description="Since an earlier run measured it; null: in this run.")
 
 
 class Ceilings(Document):

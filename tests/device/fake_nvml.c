@@ -12,6 +12,7 @@
    FAKE_NVML_HOT      number of reads of the reasons after which thermal slowdown sets in
    FAKE_NVML_PERMIT   clocks may be locked; FAKE_NVML_KEEP: but not given back
    FAKE_NVML_LIMIT    the power limit in W (70)
+   FAKE_NVML_USED     MiB of memory in use (450), FAKE_NVML_ALONE: no process is seen
 
    -DOLD leaves out what old drivers lack.                                                                    */
 #define _POSIX_C_SOURCE 200809L
@@ -95,7 +96,7 @@ int nvmlDeviceGetTotalEnergyConsumption(Device *device, unsigned long long *mill
 int nvmlDeviceSetGpuLockedClocks(Device *device, unsigned low, unsigned high) {
     (void)device; (void)low;
     if (!number("FAKE_NVML_PERMIT", 0)) return NO_PERMISSION;
-    locked = (int)high;
+    locked = high == 0xffffff01u ? 1005 : (int)high; /* the clock that the power limit always leaves */
     return OK;
 }
 int nvmlDeviceResetGpuLockedClocks(Device *device) {
@@ -110,7 +111,7 @@ int nvmlDeviceGetMaxPcieLinkGeneration(Device *d, unsigned *value) { (void)d; QU
 int nvmlDeviceGetCurrPcieLinkWidth(Device *d, unsigned *value) { (void)d; QUERY(*value = 8); }
 int nvmlDeviceGetMaxPcieLinkWidth(Device *d, unsigned *value) { (void)d; QUERY(*value = 16); }
 int nvmlDeviceGetMemoryInfo(Device *d, unsigned long long memory[3]) {
-    unsigned long long total = d->slice ? 4864ull << 20 : 15360ull << 20, used = d->slice ? 12ull << 20 : 450ull << 20;
+    unsigned long long total = d->slice ? 4864ull << 20 : 15360ull << 20, used = d->slice ? 12ull << 20 : (unsigned long long)number("FAKE_NVML_USED", 450) << 20;
     QUERY((memory[0] = total, memory[1] = total - used, memory[2] = used));
 }
 int nvmlDeviceGetEccMode(Device *d, unsigned *now, unsigned *pending) { (void)d; QUERY((*now = 1, *pending = 0)); }
@@ -154,7 +155,8 @@ int nvmlDeviceGetComputeRunningProcesses_v2(Device *d, unsigned *count, struct p
     unsigned room = *count;
     (void)d;
     if (status) return status;
-    *count = 1;
+    *count = number("FAKE_NVML_ALONE", 0) ? 0 : 1;
+    if (*count == 0) return OK;
     if (room < 1 || !found) return TOO_SMALL;
     found[0].pid = 4242;
     found[0].memory = 300ull << 20;

@@ -150,7 +150,10 @@ def test_an_mi300x(tmp_path: Path) -> None:
 def test_foreign_load(nvidia: Path) -> None:
     script = PRINT + f"from kmrun.device.occupied import load_of\ntell(load=load_of('{T4}'))"
     load = json.loads(run(nvidia, ["-c", script]).stdout)["load"]
-    assert load == {"memory_bytes": 450 << 20, "processes": [4242], "note": ""}
+    assert load == {
+        **{"memory_bytes": 450 << 20, "total_bytes": 15360 << 20},
+        **{"processes": [4242], "note": ""},
+    }
     hidden = json.loads(run(nvidia, ["-c", script], FAKE_NVML_MODE="unsupported").stdout)["load"]
     assert (hidden["memory_bytes"], hidden["processes"]) == (None, None)
     hung = json.loads(run(nvidia, ["-c", script], FAKE_NVML_MODE="hang_init").stdout)["load"]
@@ -165,7 +168,7 @@ from kmrun.device.occupied import held_clock
 def now():
     with Nvml() as nvml:
         return nvml.device(%r).read(0.0).sm_mhz
-with held_clock(%r, %d) as held:
+with held_clock(%r, %s) as held:
     inside = now()
 tell(held=held.held, why=held.why_not, inside=inside, after=now())
 """
@@ -177,11 +180,12 @@ tell(held=held.held, why=held.why_not, inside=inside, after=now())
     ("mhz", "variables", "expected"),
     [
         (1200, {"FAKE_NVML_PERMIT": "1"}, {"held": True, "why": "", "inside": 1200, "after": 585}),
+        (None, {"FAKE_NVML_PERMIT": "1"}, {"held": True, "why": "", "inside": 1005, "after": 585}),
         (1200, {}, {"held": False, "why": "Insufficient Permissions", "inside": 585, "after": 585}),
     ],
 )
 def test_a_held_clock_is_given_back(
-    nvidia: Path, mhz: int, variables: dict[str, str], expected: dict[str, Any]
+    nvidia: Path, mhz: int | None, variables: dict[str, str], expected: dict[str, Any]
 ) -> None:
     done = run(nvidia, ["-c", HOLD % (T4, T4, mhz)], **variables)
     assert json.loads(done.stdout) == expected

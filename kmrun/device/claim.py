@@ -1,0 +1,146 @@
+"""Having a GPU to oneself for a run: its lock, who else uses it, and a clock that is held. A CPU is never claimed.
+
+Two runs on one GPU would time each other, so one waits for the other. On a CPU they may run side by side: a machine
+that builds and tests is never idle, its load is recorded instead, and every clause there is decided on samples that
+nothing disturbed or on blocks that alternate.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kmrun.core.measurement import RunDevice
+from kmrun.device.chosen import ChosenGpu, chosen_gpu
+from kmrun.device.occupied import HeldClock, Load, device_lock, foreign_load, held_clock, load_of
+from kmrun.device.sensor_blocks import nvml_facts, smi_facts
+from kmrun.errors import EnvironmentLacks
+
+WAIT_S = 600.0
+_LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is known of a GPU before a run touches it; empty for a CPU.
+
+    `foreign` says who else uses it, empty when nobody seems to. `facts` is NVML's block, `driver` its version.
+    `clock` is the clock that was to be held, None when that was not asked for.
+    """
+
+    gpu: ChosenGpu | None = None
+    foreign: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    driver: str | None = None
+    clock: HeldClock | None = None
+
+    @property
+    def holds_clock(self) -> bool:
+        """Whether the GPU's clock is held."""
+        return self.clock is not None and self.clock.held
+
+
+def known_by(device: RunDevice, claim: Claim) -> RunDevice:
+    """Return what torch says of a device, with the names that its driver has for it where torch has none."""
+    gpu = claim.gpu
+    if gpu is None or device.kind == "cpu":
+        return device
+    return replace(device, uuid=device.uuid or gpu.uuid, pci_address=device.pci_address or gpu.pci_address)
+
+
+def about(claim: Claim, device: RunDevice) -> dict[str, Any]:
+    """Return what a result's environment says of a claim: the driver, the power limit, and what may disturb."""
+    if device.kind == "cpu" and claim.clock is None:
+        return {}
+    clock = claim.clock
+    return {
+        "driver": claim.driver,
+        "power_limit_w": claim.facts.get("power_limit_w"),
+        "ecc": claim.facts.get("ecc"),
+        "foreign_load": claim.foreign or None,
+        "clocks_locked": claim.holds_clock,
+        "clocks_not_locked_because": (clock.why_not or None) if clock is not None else None,
+    }
+
+
+@contextmanager
+def claimed(
+    device: str,
+    *,
+    lock_clocks: bool = False,
+    tell: Callable[[str], object] = lambda _: None,
+    wait_s: float = WAIT_S,
+    folder: Path | None = None,
+) -> Iterator[Claim]:
+    """Claim the GPU that `device` names (`auto`, `cpu`, `cuda`, `cuda:N`) while the block runs.
+
+    Waits for another run of kmrun on it, and tells so once. A clock that cannot be held is told, too, and measured
+    without.
+
+    Raises:
+        EnvironmentLacks: the other run does not end within `wait_s`; or, at the end, the clock cannot be given back.
+    """
+    gpu = chosen_gpu(device)
+    if gpu is None:
+        clock = HeldClock(None, "only a GPU's clock can be held") if lock_clocks else None
+        if clock is not None:
+            tell(f"warning: clocks are not locked: {clock.why_not}\n")
+        yield Claim(clock=clock)
+        return
+    with ExitStack() as stack:
+        _take_turn(stack, gpu, tell, wait_s, folder)
+        facts, driver, load = _facts_of(gpu)
+        held = None
+        if lock_clocks:
+            held = stack.enter_context(_held(gpu, load.note))
+            if not held.held:
+                tell(f"warning: clocks are not locked: {held.why_not}\n")
+        yield Claim(gpu, foreign_load(load), facts, driver, held)
+
+
+def _facts_of(gpu: ChosenGpu) -> tuple[Mapping[str, Any], str | None, Load]:
+    """Return the block of the GPU's sensors, its driver's version, and the load on it."""
+    if gpu.vendor == "nvidia":
+        facts, driver, note = nvml_facts(gpu.uuid, gpu.pci_address)
+        # A library that does not answer is not asked again: each question may cost its whole time limit.
+        return facts, driver, load_of(gpu.uuid, gpu.pci_address) if facts else Load(note=note)
+    facts = smi_facts(gpu.pci_address)
+    return (
+        facts,
+        facts.get("driver_version"),
+        Load(facts.get("memory_used_bytes"), facts.get("memory_total_bytes")),
+    )
+
+
+def _held(gpu: ChosenGpu, silent: str) -> AbstractContextManager[HeldClock]:
+    """Hold the GPU's clock; `silent` says why its sensors do not answer, which is then why not."""
+    if silent:
+        return nullcontext(HeldClock(None, silent))
+    if gpu.vendor == "nvidia":
+        return held_clock(gpu.uuid, None, gpu.pci_address)
+    return nullcontext(HeldClock(None, "kmrun locks the clocks of NVIDIA's GPUs only"))
+
+
+def _take_turn(
+    stack: ExitStack, gpu: ChosenGpu, tell: Callable[[str], object], wait_s: float, folder: Path | None
+) -> None:
+    begin, told = time.monotonic(), False
+    while True:
+        trying = ExitStack()
+        holder = trying.enter_context(device_lock(gpu.key, folder))
+        if holder is None:
+            stack.enter_context(trying)
+            return
+        trying.close()
+        who = f"process {holder}" if holder else "another process"
+        if time.monotonic() - begin >= wait_s:
+            sentence = f"{who} runs kmrun on this GPU and has not ended within {wait_s:.0f} s"
+            raise EnvironmentLacks(
+                sentence, "two runs on one GPU would time each other: end it, or try later"
+            )
+        if not told:
+            tell(f"waiting for {who}, which runs kmrun on this GPU, for at most {wait_s:.0f} s\n")
+            told = True
+        time.sleep(_LOOK_S)

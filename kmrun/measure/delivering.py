@@ -1,0 +1,114 @@
+"""What the machine delivers, for a run: measured before and after it, a GPU's matmul kept between runs. No torch."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from kmrun.core.measurement import Ceilings, MatmulRate, RunDevice
+from kmrun.core.plain import from_plain
+from kmrun.core.units import BYTES, format_quantity
+from kmrun.device.claim import Claim
+from kmrun.errors import EnvironmentLacks
+from kmrun.measure.side import Died, Side, Stopped, TimedOut
+from kmrun.store.ceilings import CeilingCache, CeilingKey
+
+BUDGET_NS, TIMEOUT_S = 1.2e9, 120.0
+
+Measure = Callable[[tuple[str, ...], float], Ceilings]
+"""Measures bandwidths and the matmul of some dtypes, within a budget in ns."""
+
+
+class RunCeilings:
+    """The ceilings of one run.
+
+    A CPU's are measured before and after the cases, all of them, and the larger figures count: its clocks and its
+    load change from minute to minute. A GPU's bandwidth is, too; its matmul depends on the card, the driver, torch,
+    the power limit and ECC, and is measured once for each of them.
+    """
+
+    def __init__(
+        self, measure: Measure, cache: CeilingCache | None = None, key: CeilingKey | None = None
+    ) -> None:
+        """Take what measures; without a key nothing is kept."""
+        self._measure, self._cache, self._key = measure, cache, key
+        self._dtypes: tuple[str, ...] = ()
+        self._opened: Ceilings | None = None
+
+    def open(self, dtypes: tuple[str, ...]) -> Ceilings:
+        """Measure before the cases: bandwidth, and the matmul of the dtypes that are not kept."""
+        self._dtypes = tuple(dict.fromkeys(dtypes))
+        kept = self._kept()
+        wanted = tuple(dtype for dtype in self._dtypes if dtype not in {rate.dtype for rate in kept})
+        found = self._measure(wanted, self._budget(wanted))
+        self.keep(found)
+        self._opened = replace(found, matmuls=(*found.matmuls, *kept))
+        return self._opened
+
+    def close(self) -> Ceilings:
+        """Measure after the cases; the larger of both counts, figure by figure."""
+        again = () if self._key is not None else self._dtypes
+        found = self._measure(again, self._budget(again))
+        return found if self._opened is None else self._opened.larger(found)
+
+    def keep(self, found: Ceilings) -> None:
+        """Keep a GPU's matmul rates that were measured just now."""
+        if self._cache is not None and self._key is not None and found.matmuls:
+            self._cache.keep(self._key, found.matmuls)
+
+    def _kept(self) -> tuple[MatmulRate, ...]:
+        if self._cache is None or self._key is None:
+            return ()
+        return tuple(rate for rate in self._cache.find(self._key) if rate.dtype in self._dtypes)
+
+    def _budget(self, dtypes: tuple[str, ...]) -> float:
+        """Return the share of the whole budget: bandwidth and caches are two parts, each dtype one."""
+        return BUDGET_NS * (2 + len(dtypes)) / (2 + len(self._dtypes))
+
+
+def key_of(device: RunDevice, claim: Claim, torch_version: str) -> CeilingKey | None:
+    """Return what a GPU's kept ceilings go by; None for a CPU, and where a part of it is not known."""
+    limit: Any = claim.facts.get("power_limit_w")
+    if device.kind == "cpu" or device.uuid is None or claim.driver is None or limit is None:
+        return None
+    return CeilingKey(device.uuid, claim.driver, torch_version, float(limit), claim.facts.get("ecc"))
+
+
+def ceiling_cache() -> CeilingCache:
+    """Return this user's kept ceilings."""
+    return CeilingCache(time.time)
+
+
+def delivered(
+    side: Side,
+    free_bytes: int,
+    dtypes: tuple[str, ...],
+    kinds: tuple[str, ...],
+    budget_ns: float,
+    total_bytes: int | None,
+    sizes: tuple[int, ...],
+) -> Ceilings:
+    """Measure what the machine delivers in a side; arguments as of `measure.ceiling`.
+
+    Raises:
+        EnvironmentLacks: the set or the matrices do not fit, or measuring them ended otherwise.
+    """
+    needed = max(total_bytes or 0, *(4 * 8 * n * n for n in sizes or (0,)))
+    if needed > free_bytes:
+        sizes_told = f"{format_quantity(needed, BYTES)} of {format_quantity(free_bytes, BYTES)} that are free"
+        raise EnvironmentLacks(f"the ceilings need {sizes_told}", "a smaller --mb or --matmul-n")
+    try:
+        found = side.ask(
+            "ceilings",
+            TIMEOUT_S,
+            dtypes=list(dtypes),
+            kinds=list(kinds),
+            budget_ns=budget_ns,
+            total_bytes=total_bytes,
+            sizes=list(sizes),
+        )
+    except Stopped as stopped:
+        raise EnvironmentLacks(stopped.finding.sentence) from stopped
+    except (Died, TimedOut) as lost:
+        raise EnvironmentLacks(f"measuring the ceilings ended: {lost}", lost.tail) from lost
+    return from_plain(Ceilings, found)

@@ -1,0 +1,222 @@
+"""Claiming a GPU for a run, against drivers of our own in a process that loads them."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kmrun.core.measurement import RunDevice
+from kmrun.device.claim import Claim, about, claimed, known_by
+from kmrun.device.occupied import HeldClock, Load, device_lock, foreign_load
+from kmrun.errors import EnvironmentLacks
+from support.fake_drivers import compiled, needs_compiler, run
+
+T4 = "GPU-64656667-6869-6a6b-6c6d-6e6f70717273"
+MIG = "MIG-c8c9cacb-cccd-cecf-d0d1-d2d3d4d5d6d7"
+CLAIM = """
+import json, sys
+from kmrun.core.plain import to_plain
+from kmrun.device.claim import claimed
+told = []
+with claimed({device!r}, lock_clocks={lock}, tell=told.append, wait_s=0.0, folder={folder}) as claim:
+    inside = to_plain(claim)
+    clock = None
+    if claim.driver and claim.gpu.vendor == "nvidia":
+        from kmrun.device.nvml import Nvml
+        with Nvml() as nvml:
+            clock = nvml.device(claim.gpu.uuid).read(0.0).sm_mhz
+print(json.dumps(dict(inside, told=told, clock=clock)))
+"""
+
+
+@pytest.fixture(scope="module")
+def nvidia(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("nvidia"), "cuda", "nvml")
+
+
+def claim(
+    drivers: Path | None, folder: Path, device: str = "auto", lock: bool = False, **variables: str
+) -> dict[str, Any]:
+    where = f"__import__('pathlib').Path({str(folder)!r})"
+    done = run(drivers, ["-c", CLAIM.format(device=device, lock=lock, folder=where)], **variables)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@needs_compiler
+def test_a_gpu_is_known_before_anything_runs_on_it(nvidia: Path, tmp_path: Path) -> None:
+    found = claim(nvidia, tmp_path, FAKE_NVML_ALONE="1")
+    assert found["gpu"] == {
+        **{"vendor": "nvidia", "index": 0, "uuid": T4, "pci_address": "0000:3b:00.0", "is_mig": False}
+    }
+    assert (found["driver"], found["foreign"], found["clock"]) == ("580.95.05", "", 585)
+    assert (found["facts"]["power_limit_w"], found["facts"]["ecc"]) == (70, True)
+    assert found["told"] == []
+    assert claim(nvidia, tmp_path, "cuda:1", FAKE_NVML_ALONE="1")["gpu"]["index"] == 1
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({}, "another process (pid 4242) had the card before the run, 472 MB of memory in use"),
+        ({"FAKE_NVML_ALONE": "1", "FAKE_NVML_USED": "450"}, ""),
+        (
+            {"FAKE_NVML_ALONE": "1", "FAKE_NVML_USED": "2048"},
+            "the card had 2.15 GB of memory in use before the run, by processes that cannot be seen from here",
+        ),
+        ({"FAKE_NVML_MODE": "unsupported"}, ""),
+        ({"FAKE_NVML_INIT": "9"}, ""),
+    ],
+)
+def test_others_on_the_card(nvidia: Path, tmp_path: Path, variables: dict[str, str], sentence: str) -> None:
+    assert claim(nvidia, tmp_path, **variables)["foreign"] == sentence
+
+
+@needs_compiler
+def test_nvml_that_hangs_costs_what_it_would_have_told(nvidia: Path, tmp_path: Path) -> None:
+    found = claim(nvidia, tmp_path, lock=True, FAKE_NVML_MODE="hang_init")
+    assert (found["gpu"]["uuid"], found["facts"], found["driver"], found["foreign"]) == (T4, {}, None, "")
+    assert found["told"] == ["warning: clocks are not locked: NVML did not answer within 5 s\n"]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("variables", "clock", "told"),
+    [
+        ({"FAKE_NVML_PERMIT": "1"}, 1005, []),
+        ({}, 585, ["warning: clocks are not locked: Insufficient Permissions\n"]),
+    ],
+)
+def test_clocks_are_locked_where_the_user_may(
+    nvidia: Path, tmp_path: Path, variables: dict[str, str], clock: int, told: list[str]
+) -> None:
+    found = claim(nvidia, tmp_path, lock=True, **variables)
+    assert (found["clock"], found["told"]) == (clock, told)
+
+
+@needs_compiler
+def test_a_slice_is_claimed_by_its_own_name(nvidia: Path, tmp_path: Path) -> None:
+    found = claim(nvidia, tmp_path, FAKE_CUDA_MACHINE="mig", FAKE_NVML_ALONE="1")
+    assert (found["gpu"]["uuid"], found["gpu"]["is_mig"], found["foreign"]) == (MIG, True, "")
+
+
+@needs_compiler
+def test_an_amd_card(tmp_path: Path) -> None:
+    compiled(tmp_path, "hip", "rsmi")
+    found = claim(tmp_path, tmp_path, lock=True)
+    assert (found["gpu"]["vendor"], found["gpu"]["pci_address"]) == ("amd", "0000:c1:00.0")
+    assert found["facts"]["sm_mhz"] == 1500
+    assert found["told"] == ["warning: clocks are not locked: kmrun locks the clocks of NVIDIA's GPUs only\n"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_a_cpu_is_never_claimed(tmp_path: Path, device: str) -> None:
+    told: list[str] = []
+    with claimed(device, lock_clocks=True, tell=told.append, folder=tmp_path) as claim:
+        assert claim == Claim(clock=HeldClock(None, "only a GPU's clock can be held"))
+    assert told == ["warning: clocks are not locked: only a GPU's clock can be held\n"]
+    assert list(tmp_path.iterdir()) == []
+
+
+WAITING = """
+import pathlib, sys
+from kmrun.device.claim import claimed
+with claimed("auto", tell=lambda text: print(text, end="", flush=True), wait_s={wait}, folder=pathlib.Path({folder!r})):
+    print("mine", flush=True)
+"""
+
+
+@needs_compiler
+def test_a_second_run_waits_and_says_for_whom(nvidia: Path, tmp_path: Path) -> None:
+    import os
+
+    words = [sys.executable, "-c", WAITING.format(wait=60.0, folder=str(tmp_path))]
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(nvidia)}
+    with device_lock(T4, tmp_path) as holder:
+        assert holder is None
+        second = subprocess.Popen(words, env=environment, text=True, stdout=subprocess.PIPE)
+        assert second.stdout is not None
+        pid = os.getpid()
+        told = f"waiting for process {pid}, which runs kmrun on this GPU, for at most 60 s\n"
+        assert second.stdout.readline() == told
+    assert second.stdout.readline() == "mine\n"
+    assert second.wait(30) == 0
+    second.stdout.close()
+
+
+@needs_compiler
+def test_a_run_that_does_not_end_is_waited_for_no_longer_than_said(nvidia: Path, tmp_path: Path) -> None:
+    with device_lock(T4, tmp_path):
+        done = run(nvidia, ["-c", WAITING.format(wait=0.0, folder=str(tmp_path))])
+    assert done.returncode == 1
+    assert "EnvironmentLacks: process " in done.stderr
+    assert "runs kmrun on this GPU and has not ended within 0 s" in done.stderr
+
+
+HELD = """
+import os, pathlib, signal, sys, time
+from kmrun.cli.interrupts import interrupt_once
+from kmrun.device.claim import claimed
+from kmrun.device.nvml import Nvml
+def clock():
+    with Nvml() as nvml:
+        return nvml.device({uuid!r}).read(0.0).sm_mhz
+interrupt_once()
+try:
+    with claimed("auto", lock_clocks=True, folder=pathlib.Path({folder!r})):
+        print(clock())
+        {end}
+except BaseException as error:
+    print(type(error).__name__, clock())
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("end", "error"),
+    [
+        (f"os.kill(os.getpid(), {int(signal.SIGINT)}); time.sleep(9)", "KeyboardInterrupt"),
+        (f"os.kill(os.getpid(), {int(signal.SIGTERM)}); time.sleep(9)", "KeyboardInterrupt"),
+        ("raise RuntimeError", "RuntimeError"),
+        ("sys.exit(3)", "SystemExit"),
+    ],
+)
+def test_however_a_run_ends_the_clock_is_given_back(
+    nvidia: Path, tmp_path: Path, end: str, error: str
+) -> None:
+    script = HELD.format(uuid=T4, folder=str(tmp_path), end=end)
+    done = run(nvidia, ["-c", script], FAKE_NVML_PERMIT="1")
+    assert done.stdout.splitlines() == ["1005.0", f"{error} 585.0"], done.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs links")
+def test_a_lock_is_never_taken_through_a_link(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "kmrun-GPU-1.lock").symlink_to(victim)
+    with pytest.raises(EnvironmentLacks, match="cannot be opened"), device_lock("GPU-1", tmp_path):
+        pass
+    assert victim.read_text() == "precious"
+
+
+def test_many_processes_are_counted() -> None:
+    load = Load(10 << 30, 80 << 30, (1, 2, 3, 4))
+    assert foreign_load(load).startswith("4 other processes (pids 1, 2, 3) had the card before the run, ")
+
+
+def test_what_the_environment_says_of_a_claim() -> None:
+    gpu = RunDevice("cuda", 0, "Test GPU", 80 << 30)
+    cpu = RunDevice("cpu", 0, "Test CPU", 80 << 30)
+    locked = Claim(None, "", {"power_limit_w": 700.0, "ecc": True}, "580.1", HeldClock(None))
+    assert about(locked, gpu) == {
+        **{"driver": "580.1", "power_limit_w": 700.0, "ecc": True, "foreign_load": None},
+        **{"clocks_locked": True, "clocks_not_locked_because": None},
+    }
+    assert about(Claim(), cpu) == {}
+    assert known_by(cpu, locked) == cpu
