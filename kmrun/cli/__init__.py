@@ -36,6 +36,7 @@ COMMANDS = {
     "gpus": "list the card database",
     "compare": "compare cards, also at a kernel's arithmetic intensity",
     "llm": "language models: what fits on which card, and the speed that nothing beats",
+    "site": "write compare and llm as a static page",
     "roofline": "draw a roofline in the terminal",
     "occupancy": "occupancy of a launch, and what limits it",
 }

@@ -287,9 +287,9 @@ const py = (() => {
     return every[0].map((_, index) => every.map((one) => one[index]));
   };
 
-  const counted = (low, high) => {
+  const counted = (low, high, step = 1) => {
     const [from, to] = high === undefined ? [0, low] : [low, high];
-    return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
+    return Array.from({ length: Math.max(0, Math.ceil((to - from) / step)) }, (_, index) => from + index * step);
   };
 
   const next = (values, other) => {

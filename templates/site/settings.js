@@ -54,22 +54,23 @@ const settings = (() => {
   // The texts of an address's fragment, and what is wrong with it.
   function parse(fragment) {
     const [texts, problems] = [usual(), []];
-    if (fragment.length > LONGEST) return { texts, problems: ["The address is too long, so it is not read."] };
+    if (fragment.length > LONGEST) return { texts, problems: [note("The address is too long, so it is not read.")] };
     for (const part of fragment.split("&").filter(Boolean)) {
       const [name, value] = [part.split("=", 1)[0], part.slice(part.indexOf("=") + 1)];
       if (!part.includes("=") || !Object.hasOwn(ALL, name)) {
-        problems.push(`The address has a setting that is unknown here: ${clip(name)}.`);
+        problems.push(note(`The address has a setting that is unknown here: ${clip(name)}.`));
         continue;
       }
       try {
         texts[name] = decodeURIComponent(value.replaceAll("+", " "));
       } catch {
-        problems.push(`The address is broken at ${clip(name)}, so that setting is the usual one.`);
+        problems.push(note(`The address is broken at ${clip(name)}, so that setting is the usual one.`));
       }
     }
     return { texts, problems };
   }
 
+  const note = (text) => ({ name: null, text });
   const clip = (text, most = 80) => (text.length > most ? `${text.slice(0, most)}...` : text);
 
   function fragment(texts) {
@@ -82,7 +83,8 @@ const settings = (() => {
   function read(texts, problems) {
     const found = {};
     for (const [name, setting] of Object.entries(ALL)) {
-      found[name] = attempt(() => setting.read(texts[name]), problems, name) ?? setting.read(setting.usual);
+      const value = attempt(() => setting.read(texts[name]), problems, name);
+      found[name] = value === undefined ? setting.read(setting.usual) : value;
     }
     found.cards = chosen(texts.cards, problems);
     found.prices = prices(texts.cost, found.cards, problems);

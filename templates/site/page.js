@@ -1,0 +1,168 @@
+// The page: controls write texts, texts go into the address, and everything below is made anew from them.
+(() => {
+  const by = (id) => document.getElementById(id);
+  const controls = ["ai", "peak", "model", "quant", "gpus", "ctx", "batch", "kv", "draft", "overhead"];
+  let texts = settings.usual();
+  let result = null;
+  let written = "";
+
+  function fill(select, pairs) {
+    select.replaceChildren(...pairs.map(([value, text]) => element("option", { value }, text)));
+  }
+
+  function prepare() {
+    fill(by("peak"), compare$PEAK_NAMES.pairs().map(([name, figure]) => [name, compare$peak_title(figure)]));
+    fill(by("kv"), llm_cache$KV_BITS.keys().map((name) => [name, name]));
+    fill(by("quant"), [["", "the model's own, else q4_k_m"], ...[...catalogue.quants.keys()].map((id) => [id, id])]);
+    by("models").replaceChildren(...[...catalogue.models.keys()].map((value) => element("option", { value })));
+    by("all-cards").replaceChildren(
+      ...[...catalogue.cards.values()].map((card) => element("option", { value: card.id }, card.name)),
+    );
+    const vendors = [...new Set([...catalogue.cards.values()].map((card) => card.vendor))];
+    const titles = { nvidia: "NVIDIA", amd: "AMD", apple: "Apple", intel: "Intel", google: "Google", aws: "AWS" };
+    fill(by("group"), [
+      ["", "add many ..."], ["usual", "what people have or rent"], ["all", `all ${catalogue.cards.size} cards`],
+      ...vendors.map((vendor) => [`vendor:${vendor}`, `all of ${titles[vendor] ?? vendor}`]), ["none", "take all away"],
+    ]);
+    for (const id of controls) by(id).addEventListener("input", () => change({ [id]: by(id).value }));
+    by("watt").addEventListener("change", () => change({ watt: by("watt").checked ? "1" : "" }));
+    by("add").addEventListener("submit", add);
+    by("group").addEventListener("change", addMany);
+    by("settings").addEventListener("submit", (event) => event.preventDefault());
+    for (const view of ["compare", "llm"]) by(`view-${view}`).addEventListener("click", () => change({ view }));
+    by("copy").addEventListener("click", copy);
+    window.addEventListener("hashchange", () => location.hash !== written && load());
+    new ResizeObserver(() => result && picture.show(by("picture"), by("legend"), result)).observe(by("results"));
+    load();
+  }
+
+  function load() {
+    const parsed = settings.parse(location.hash.replace(/^#/, ""));
+    texts = parsed.texts;
+    render(parsed.problems);
+  }
+
+  function change(some) {
+    texts = { ...texts, ...some };
+    written = `#${settings.fragment(texts)}`;
+    try {
+      history.replaceState(null, "", written);
+    } catch {
+      location.hash = written; // where a browser will have no history for files, or not so fast
+    }
+    render([]);
+  }
+
+  const chosen = () => settings.read(texts, []).cards.map((card) => card.id);
+
+  function add(event) {
+    event.preventDefault();
+    const problems = [];
+    const names = by("card").value.split(",").map((name) => name.trim()).filter(Boolean);
+    const found = names.map((name) => settings.attempt(() => catalogue.find(name), problems, "card"));
+    if (problems.length) return render(problems);
+    by("card").value = "";
+    change({ cards: [...new Set([...chosen(), ...found.map((card) => card.id)])].join(",") });
+    return undefined;
+  }
+
+  function addMany() {
+    const group = by("group").value;
+    by("group").value = "";
+    if (group === "all") return change({ cards: "all" });
+    if (group === "none") return change({ cards: "", cost: "" });
+    const vendor = group.replace("vendor:", "");
+    const more = group === "usual" ? catalogue.usual
+      : [...catalogue.cards.values()].filter((card) => card.vendor === vendor).map((card) => card.id);
+    return change({ cards: [...new Set([...chosen(), ...more])].join(",") });
+  }
+
+  function remove(id, index) {
+    const kept = chosen().filter((one) => one !== id);
+    change({ cards: kept.join(","), cost: prices((one) => one !== id) });
+    const buttons = by("chosen").querySelectorAll("button");
+    (buttons[Math.min(index, buttons.length - 1)] ?? by("card")).focus();
+  }
+
+  const prices = (wanted) =>
+    [...by("chosen").querySelectorAll("input")].filter((input) => input.value.trim() && wanted(input.dataset.card))
+      .map((input) => `${input.dataset.card}=${input.value.trim().replaceAll(",", ".")}`).join(",");
+
+  // The prices as they were written, so that a wrong one stays in its field.
+  const priceTexts = () => new Map(texts.cost.split(",").filter((part) => part.includes("=")).map((part) => {
+    const place = part.lastIndexOf("=");
+    try {
+      return [catalogue.find(part.slice(0, place).trim()).id, part.slice(place + 1)];
+    } catch {
+      return ["", ""];
+    }
+  }));
+
+  function showCards(cards) {
+    const rows = [...by("chosen").children];
+    if (rows.length === cards.length && rows.every((row, index) => row.dataset.card === cards[index].id)) {
+      const known = priceTexts();
+      for (const input of by("chosen").querySelectorAll("input")) {
+        if (input !== document.activeElement) input.value = known.get(input.dataset.card) ?? "";
+      }
+      return;
+    }
+    const known = priceTexts();
+    by("chosen").replaceChildren(...cards.map((card, index) => {
+      const price = element("input", {
+        type: "text", inputmode: "decimal", "data-card": card.id, "aria-label": `price of ${card.id} in $ per hour`,
+        autocomplete: "off", oninput: () => change({ cost: prices(() => true) }),
+      });
+      price.value = known.get(card.id) ?? "";
+      const gone = element("button", {
+        type: "button", class: "gone", "aria-label": `take ${card.id} away`, onclick: () => remove(card.id, index),
+      }, "\u00d7");
+      return element("li", { "data-card": card.id, title: card.name }, element("span", {}, card.id), "$", price, "/h", gone);
+    }));
+  }
+
+  function render(problems) {
+    const asked = settings.read(texts, problems);
+    for (const id of controls) if (by(id).value !== texts[id]) by(id).value = texts[id];
+    for (const id of ["peak", "quant", "kv"]) if (by(id).selectedIndex < 0) by(id).value = settings.ALL[id].usual;
+    by("watt").checked = asked.watt === "1";
+    showCards(asked.cards);
+    by("count").textContent = numbers$count(asked.cards.length, "card");
+    document.body.dataset.view = asked.view;
+    for (const view of ["compare", "llm"]) by(`view-${view}`).setAttribute("aria-pressed", String(view === asked.view));
+    result = work[asked.view](asked, problems);
+    by("caption").textContent = result.caption;
+    const sort = asked.view === "llm" ? asked["sort-llm"] : asked.sort;
+    table.show(by("table"), asked.view, result, sort, asked.peak, (key) => {
+      const name = asked.view === "llm" ? "sort-llm" : "sort";
+      const focused = document.activeElement?.dataset?.sort;
+      change({ [name]: key });
+      by("table").querySelector(`[data-sort="${CSS.escape(focused ?? "")}"]`)?.focus();
+    });
+    by("empty").hidden = asked.cards.length > 0;
+    by("frame").hidden = asked.cards.length === 0;
+    by("remarks").replaceChildren(...result.remarks.map((text) => element("p", {}, text)));
+    by("command").textContent = work.command({ ...texts, view: asked.view }, asked);
+    picture.show(by("picture"), by("legend"), result);
+    complain(problems);
+  }
+
+  function complain(problems) {
+    by("problems").replaceChildren(...problems.map((problem) => element("li", {}, problem.text)));
+    by("problems").hidden = problems.length === 0;
+    const wrong = new Set(problems.map((problem) => problem.name));
+    for (const id of [...controls, "card"]) by(id).toggleAttribute("aria-invalid", false);
+    for (const id of wrong) if (id && by(id)) by(id).setAttribute("aria-invalid", "true");
+  }
+
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      by("copied").textContent = "Copied.";
+    } catch {
+      by("copied").textContent = "Copy it from the address bar.";
+    }
+  }
+
+  prepare();
+})();
