@@ -262,6 +262,7 @@ class Operations(MachineOperations):
         samples, dropped = window.chosen()
         return {
             "samples_ns": samples,
+            "spans_ns": window.chosen_spans(),
             "dropped": dropped,
             "kept": len(self._benched().kept),
             "interpreted": "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1",

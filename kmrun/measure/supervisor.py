@@ -10,18 +10,23 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from kmrun.core.case import Case
-from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
+from kmrun.core.measurement import Ceilings, Measurement, RunDevice
 from kmrun.core.plain import from_plain
-from kmrun.core.units import BYTES, format_quantity
 from kmrun.device import cpu
+from kmrun.device.claim import Claim, about, claimed, known_by
+from kmrun.device.sampler import Source
 from kmrun.errors import EnvironmentLacks
+from kmrun.measure.delivering import RunCeilings, ceiling_cache, delivered, key_of
 from kmrun.measure.protocol import ChannelClosed
 from kmrun.measure.side import Arenas, Died, Idle, Launcher, Side, Stopped, TimedOut
+from kmrun.measure.skipping import why_skipped
+from kmrun.measure.watch import Watch
 
 Isolation = Literal["auto", "paired", "serial", "inline"]
 
@@ -36,7 +41,6 @@ SIDE_ENVIRONMENT = {
 }
 
 OPEN_TIMEOUT_S = 120.0
-CEILING_NS = 1.2e9
 RECOVERY_S = 30.0
 _LEAVES_WRECKAGE = frozenset({"timeout", "signal", "killed", "exited", "device_error"})
 
@@ -46,7 +50,7 @@ class RunOptions:
     """What the command line says about measuring.
 
     `seed` None takes one from the OS after the first kernel was loaded. `flush_l2` False times on hot caches.
-    `threads` None uses every core that the process may run on.
+    `threads` None uses every core that the process may run on. `lock_clocks` holds a GPU's clock for the run.
     """
 
     isolation: Isolation = "auto"
@@ -55,6 +59,7 @@ class RunOptions:
     flush_l2: bool = True
     hot_and_cold: bool = False
     threads: int | None = None
+    lock_clocks: bool = False
 
 
 class Supervisor:
@@ -64,9 +69,21 @@ class Supervisor:
         EnvironmentLacks: on entry, when torch or the device is not there.
     """
 
-    def __init__(self, device: str = "auto", options: RunOptions | None = None, folder: str = ".") -> None:
+    def __init__(
+        self,
+        device: str = "auto",
+        options: RunOptions | None = None,
+        folder: str = ".",
+        tell: Callable[[str], object] = lambda _: None,
+        sensors: Source | None = None,
+    ) -> None:
+        """Prepare; `tell` is told what a person should know at once, `sensors` are read for the device's own."""
         self.options = options or RunOptions()
         self.environment: dict[str, Any] = {}
+        self._tell, self._sensors = tell, sensors
+        self._around = ExitStack()
+        self._claim = Claim()
+        self._watch: Watch | None = None
         self._device_name = device
         self._folder = folder
         self._arenas: Arenas | None = None
@@ -75,8 +92,7 @@ class Supervisor:
         self._kernel: Side | None = None
         self._seed = self.options.seed
         self._device: RunDevice | None = None
-        self._opened: Ceilings | None = None
-        self._ceiling_dtypes: tuple[str, ...] = ()
+        self._ceilings = RunCeilings(self._deliver)
         self._cache_bytes: int | None = None
         self._free_at_start = 0
         self._arena_pair: tuple[int, int] | None = None
@@ -88,17 +104,24 @@ class Supervisor:
             raise EnvironmentLacks(
                 "measuring needs torch, which is not installed", "pip install 'kmrun[bench]'"
             )
-        self._arenas = Arenas()
-        self._launcher = Launcher(SIDE_ENVIRONMENT, self._folder)
         try:
+            self._claim = self._around.enter_context(
+                claimed(self._device_name, lock_clocks=self.options.lock_clocks, tell=self._tell)
+            )
+            self._arenas = Arenas()
+            self._launcher = Launcher(SIDE_ENVIRONMENT, self._folder)
             facts = self._greet(self.judge())
+            self._device = known_by(from_plain(RunDevice, facts["device"]), self._claim)
+            self._watch = self._around.enter_context(Watch(self._device, self._pids, self._sensors))
         except BaseException:
             self.__exit__(None, None, None)
             raise
-        self._device = from_plain(RunDevice, facts["device"])
         self._free_at_start = self._free_bytes()
+        key = key_of(self._device, self._claim, facts["torch"]["torch"])
+        self._ceilings = RunCeilings(self._deliver, ceiling_cache(), key)
         self.environment = {
             **facts["torch"],
+            **about(self._claim, self._device),
             "isolation": self.isolation,
             "isolation_reason": self._isolation_reason(),
             "threads": self.threads,
@@ -115,14 +138,15 @@ class Supervisor:
         trace: TracebackType | None,
     ) -> None:
         """End every process and free the shared memory."""
-        for side in (self._kernel, self._judge):
-            if side is not None:
-                side.bury()
-        if self._launcher is not None:
-            self._launcher.close()
-        if self._arenas is not None:
-            self._arenas.close()
-        self._kernel = self._judge = self._launcher = self._arenas = None
+        with self._around:  # left last, whatever happens: the GPU's clock is given back, its lock let go
+            for side in (self._kernel, self._judge):
+                if side is not None:
+                    side.bury()
+            if self._launcher is not None:
+                self._launcher.close()
+            if self._arenas is not None:
+                self._arenas.close()
+            self._kernel = self._judge = self._launcher = self._arenas = None
 
     # ---- what the run is on ------------------------------------------------------------------------------
 
@@ -137,6 +161,23 @@ class Supervisor:
     def on_cpu(self) -> bool:
         """Whether the cases run on the CPU."""
         return self.device.kind == "cpu"
+
+    @property
+    def watch(self) -> Watch:
+        """What reads the machine's sensors."""
+        if self._watch is None:
+            raise ValueError("the supervisor was not entered")
+        return self._watch
+
+    @property
+    def foreign(self) -> str:
+        """Who else used the GPU before the run; empty when nobody seems to, and for a CPU."""
+        return "" if self.on_cpu else self._claim.foreign
+
+    @property
+    def holds_clock(self) -> bool:
+        """Whether the GPU's clock is held."""
+        return self._claim.holds_clock and not self.on_cpu
 
     @property
     def threads(self) -> int:
@@ -171,20 +212,15 @@ class Supervisor:
 
     def open_ceilings(self, dtypes: tuple[str, ...]) -> Ceilings:
         """Measure what the machine delivers before the cases."""
-        self._ceiling_dtypes = tuple(dict.fromkeys(dtypes))
-        self._opened = self._ceilings()
-        return self._opened
+        return self._ceilings.open(dtypes)
 
     def close_ceilings(self) -> Ceilings:
         """Measure it again after the cases; the larger of both counts, figure by figure."""
-        again = self._ceilings()
-        return again if self._opened is None else self._opened.larger(again)
+        return self._ceilings.close()
 
-    def _ceilings(self) -> Ceilings:
-        with self._idle_kernel():
-            found = self.judge().ask(
-                "ceilings", OPEN_TIMEOUT_S, dtypes=list(self._ceiling_dtypes), budget_ns=CEILING_NS
-            )
+    def _deliver(self, dtypes: tuple[str, ...], budget_ns: float) -> Ceilings:
+        with Idle(self._kernel if self.on_cpu else None):
+            found = self.judge().ask("ceilings", OPEN_TIMEOUT_S, dtypes=list(dtypes), budget_ns=budget_ns)
         return from_plain(Ceilings, found)
 
     def delivered(
@@ -200,26 +236,10 @@ class Supervisor:
         Raises:
             EnvironmentLacks: the set or the matrices do not fit, or measuring them ended otherwise.
         """
-        free = self._free_bytes()
-        needed = max(total_bytes or 0, *(4 * 8 * n * n for n in sizes or (0,)))
-        if needed > free:
-            sizes_told = f"{format_quantity(needed, BYTES)} of {format_quantity(free, BYTES)} that are free"
-            raise EnvironmentLacks(f"the ceilings need {sizes_told}", "a smaller --mb or --matmul-n")
-        try:
-            found = self.judge().ask(
-                "ceilings",
-                OPEN_TIMEOUT_S,
-                dtypes=list(dtypes),
-                kinds=list(kinds),
-                budget_ns=budget_ns,
-                total_bytes=total_bytes,
-                sizes=list(sizes),
-            )
-        except Stopped as stopped:
-            raise EnvironmentLacks(stopped.finding.sentence) from stopped
-        except (Died, TimedOut) as lost:
-            raise EnvironmentLacks(f"measuring the ceilings ended: {lost}", lost.tail) from lost
-        return from_plain(Ceilings, found)
+        measured = delivered(self.judge(), self._free_bytes(), dtypes, kinds, budget_ns, total_bytes, sizes)
+        if not sizes:  # of another size than a run's, a rate is none for runs
+            self._ceilings.keep(measured)
+        return measured
 
     # ---- cases -------------------------------------------------------------------------------------------
 
@@ -242,10 +262,12 @@ class Supervisor:
 
         begin = time.perf_counter_ns()
         self._replace_host()
-        skipped = self._why_skipped(case)
+        skipped = why_skipped(case, self.device, self._free_bytes)
         if skipped is not None:
             return Measurement(case.id, findings=(skipped,))
         found = Trial(self, case, progress).measure(begin)
+        if self.foreign and not found.undecidable:
+            found = replace(found, undecidable=self.foreign)
         if not self.on_cpu and any(finding.code in _LEAVES_WRECKAGE for finding in found.findings):
             self._await_recovery(case)
         return found
@@ -266,25 +288,6 @@ class Supervisor:
             raise EnvironmentLacks(f"device wedged after {case.id}: {lost}") from lost
         if self._free_bytes() < 0.8 * self._free_at_start:
             raise EnvironmentLacks(f"device wedged after {case.id}: its memory does not come back")
-
-    def _why_skipped(self, case: Case) -> Finding | None:
-        requires = case.requires
-        if requires is not None and requires.module and importlib.util.find_spec(requires.module) is None:
-            sentence = f"skipped: needs the module {requires.module!r}, which is not installed"
-            return Finding("module_missing", sentence, "environment", "skipped")
-        if requires is not None and requires.min_cc:
-            have = self.device.compute_capability
-            if self.device.kind != "cuda" or have is None or _version(have) < _version(requires.min_cc):
-                here = f"compute capability {have}" if have else self.device.name
-                sentence = f"skipped: needs compute capability {requires.min_cc}, this is {here}"
-                return Finding("device_too_old", sentence, "environment", "skipped")
-        if self.on_cpu and any(each.graph for each in (case.implementation, *case.versus)):
-            return Finding("graph_needs_gpu", "skipped: `graph: true` needs a GPU", "environment", "skipped")
-        needed, free = sum(case.needed_bytes.values()), self._free_bytes()
-        if needed > free:
-            sentence = f"skipped: needs {format_quantity(needed, BYTES)} of {format_quantity(free, BYTES)}"
-            return Finding("memory", sentence, "environment", "skipped")
-        return None
 
     def _free_bytes(self) -> int:
         if self.on_cpu:
@@ -374,14 +377,10 @@ class Supervisor:
             side.ask("set_cache", OPEN_TIMEOUT_S, cache_bytes=self._cache_bytes)
         return facts
 
-    def _idle_kernel(self) -> Idle:
-        return Idle(self._kernel if self.on_cpu else None)
+    def _pids(self) -> list[int]:
+        return [os.getpid(), *(self._launcher.pids() if self._launcher is not None else [])]
 
     def _isolation_reason(self) -> str:
         if self.options.isolation != "auto":
             return "asked for"
         return "two processes fit on this device"
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())

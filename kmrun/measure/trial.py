@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from kmrun.core.case import Case, Output
 from kmrun.core.measurement import Measurement, OutputCheck
 from kmrun.core.plain import from_plain, to_plain
+from kmrun.device.sampler import clock
 from kmrun.measure import findings
 from kmrun.measure.asking import Asking, Over
 from kmrun.measure.beside import time_rivals
+from kmrun.measure.observing import clock_mode, note_slowdown, observed, take_window
 from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
+from kmrun.measure.verifying import verify_time
 
 if TYPE_CHECKING:
     from kmrun.measure.supervisor import Supervisor
 
-VERIFY_ABOVE_NS = {"cpu": 20e3, "cuda": 200e3, "rocm": 200e3}
-VERIFY_SLACK = 0.10
-VERIFY_TRIES, VERIFY_MOST_NS = 8, 100e6
 WARM_MOST_NS = 1e9
 
 
@@ -59,6 +59,7 @@ class Trial(Asking):
                 self._known.pop(key, None)
         if not self.run.on_cpu:
             self._labels.append("untested on hardware")
+        mode = clock_mode(self)
         return Measurement(
             case_id=self.case.id,
             findings=tuple(self.findings),
@@ -68,7 +69,7 @@ class Trial(Asking):
             seeds=tuple(self._seeds),
             isolation="inline" if self.inline else self.run.isolation,
             exchange="none" if self.inline else self._exchange,
-            clock=self.case.timing.clock,
+            clock=mode,
             threads=self.run.threads,
             wall_ns=float(time.perf_counter_ns() - begin),
             **{"bytes": self.case.bytes, **self._known},
@@ -308,7 +309,9 @@ class Trial(Asking):
             self._labels.append("interpreted: Triton's interpreter shows what is right, never speed")
         if cold and not facts["cold"]:
             self._labels.append("hot")
-        self._verify_time(facts["call_ns"])
+        note_slowdown(self, facts)
+        verify_time(self, facts["call_ns"])
+        self._known["observed"] = observed(self, facts)
 
     @property
     def wants_hot(self) -> bool:
@@ -323,13 +326,14 @@ class Trial(Asking):
     def window(self, cold: bool) -> tuple[tuple[float, ...], dict[str, Any]]:
         """Stage, warm up and time the kernel; return its samples and the facts of the window."""
         self.progress("warming up")
-        facts: dict[str, Any] = self.kernel("stage", cold=cold, bytes_per_call=self.bytes_per_call())
+        facts: dict[str, Any] = {"begun_s": clock()}
+        facts |= self.kernel("stage", cold=cold, bytes_per_call=self.bytes_per_call())
         facts |= self.kernel("prepare", key=KERNEL)
         most, at_least = self.warm_up_limits(facts["call_ns"])
         facts |= self.kernel("warm_up", key=KERNEL, most_ns=most, at_least=at_least)
         self.kernel("refresh")
         self.progress("timing")
-        facts |= self.kernel("window", key=KERNEL, budget=self.budget())
+        facts |= take_window(self)
         return tuple(facts.pop("samples_ns")), facts
 
     def bytes_per_call(self) -> int:
@@ -350,35 +354,6 @@ class Trial(Asking):
             "rel_ci": timing.rel_ci,
             "at_least": 10,
         }
-
-    def _verify_time(self, call_ns: float) -> None:
-        """Hold the kernel side's own timer against the supervisor's clock over unflushed bursts of N and 2N calls.
-
-        The slope between both bursts is free of what a request costs. A busy machine disturbs one of the clocks
-        for a moment, in either direction, and less the longer the bursts get; a forged clock claims too little
-        in every try.
-        """
-        if call_ns < VERIFY_ABOVE_NS[self.run.device.kind]:
-            self._labels.append("time unverified")
-            self._known["time_verified"] = None
-            return
-        forged = []
-        for attempt in range(VERIFY_TRIES):
-            calls = max(1, min(5000, int(min(20e6 * 2**attempt, VERIFY_MOST_NS) / call_ns)))
-            seen, told = [], []
-            for count in (calls, 2 * calls):
-                begin = time.perf_counter_ns()
-                told.append(self.kernel("burst", key=KERNEL, calls=count))
-                seen.append(time.perf_counter_ns() - begin)
-            ours, theirs = seen[1] - seen[0], told[1] - told[0]
-            if abs(ours - theirs) <= VERIFY_SLACK * ours:
-                self._known["time_verified"] = True
-                return
-            forged.append(ours > (1 + 3 * VERIFY_SLACK) * max(theirs, 0.0) and ours - theirs > 5e6)
-        self._known["time_verified"] = False
-        if all(forged):
-            self.over(findings.time_disagrees(ours / calls, theirs / calls))
-        self._labels.append("time unverified")
 
     def _check_again(self) -> None:
         self.progress("checking again")
