@@ -56,6 +56,17 @@ def command(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a report there that opens in any browser.")
     ] = None,
+    save_baseline: Annotated[
+        bool,
+        typer.Option("--save-baseline", help="Keep how fast the suite is here, in baselines/ beside it."),
+    ] = False,
+    against_baseline: Annotated[
+        bool, typer.Option("--against-baseline", help="Judge whether it is slower than its baseline.")
+    ] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Judge whether it is slower than what --save wrote there."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result document and nothing else.")] = False,
 ) -> None:
     """Measure, judge and score suites.
@@ -85,6 +96,9 @@ def command(
                 junit=junit,
                 markdown=markdown,
                 html=html,
+                save_baseline=save_baseline,
+                against_baseline=against_baseline,
+                compare=compare,
                 as_json=json,
             ),
         )

@@ -10,8 +10,12 @@ from typing import cast, get_args
 
 import typer
 
+from kmrun.cli.against_saved import AgainstSaved
+from kmrun.cli.baselining import AgainstBaseline, Saving
+from kmrun.cli.companion import Companion
 from kmrun.cli.session import Job, Outcome, Session, Supervising
 from kmrun.cli.streams import in_json, say
+from kmrun.cli.terminal import file_named
 from kmrun.cli.written import Written
 from kmrun.core.card import Card, per_device
 from kmrun.core.case import Case
@@ -20,6 +24,7 @@ from kmrun.core.measurement import RunDevice
 from kmrun.core.result import Result
 from kmrun.core.verdict import exit_code
 from kmrun.errors import EnvironmentLacks, UsageError
+from kmrun.measure.sessions import take_session
 from kmrun.measure.supervisor import Isolation, RunOptions, Supervisor
 from kmrun.plan import select
 from kmrun.plan.selection import runs_on
@@ -55,6 +60,9 @@ class Settings:
     junit: str | None = None
     markdown: str | None = None
     html: str | None = None
+    save_baseline: bool = False
+    against_baseline: bool = False
+    compare: str | None = None
     as_json: bool = False
 
 
@@ -135,6 +143,7 @@ def run_jobs(jobs: Sequence[Job], settings: Settings) -> int:
     Raises:
         KmrunError: an option is wrong, or nothing could be measured.
     """
+    companion = companion_of(settings)
     written = Written(
         several=len(jobs) > 1,
         save=settings.save,
@@ -156,13 +165,41 @@ def run_jobs(jobs: Sequence[Job], settings: Settings) -> int:
         progress=_progress,
         save=written.after_case,
         command=("kmrun", *sys.argv[1:]),
+        companion=companion,
+        flush_l2=settings.flush_l2,
     )
     outcome = session.run(jobs)
     written.at_end(outcome.results, code_of(outcome, settings))
     try:
-        return report(outcome, settings, several=len(jobs) > 1)
+        code = report(outcome, settings, several=len(jobs) > 1)
+        for note in companion.notes:
+            say(f"{note}\n")
+        return code
     finally:
         written.announce(outcome.results, to_stderr=settings.as_json)
+
+
+def companion_of(settings: Settings) -> Companion:
+    """Return what accompanies the run: a baseline to write or to hold it against, a saved result, or nothing.
+
+    Raises:
+        UsageError: more than one was asked for, or the saved result cannot be read.
+    """
+    asked = {
+        "--save-baseline": settings.save_baseline,
+        "--against-baseline": settings.against_baseline,
+        "--compare": settings.compare is not None,
+    }
+    chosen = [option for option, wanted in asked.items() if wanted]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(chosen)} at once", "a run has one opponent")
+    if settings.save_baseline:
+        return Saving(take=take_session, say=say, partial=bool(settings.pattern or settings.tags))
+    if settings.against_baseline:
+        return AgainstBaseline(take=take_session, say=say)
+    if settings.compare is not None:
+        return AgainstSaved(path=file_named(settings.compare, "--compare"), take=take_session, say=say)
+    return Companion()
 
 
 def make_supervisor(device: str, options: RunOptions, folder: str) -> AbstractContextManager[Supervising]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kmrun import __version__
+from kmrun.cli.companion import Companion, Done, Suite
 from kmrun.core.card import Card
 from kmrun.core.case import Case
 from kmrun.core.clause import count_sampled, listed_kernels
@@ -83,6 +84,7 @@ class _Going:
     begin: float
     alpha: float
     listed: frozenset[str]
+    suite: Suite
     ceilings: Ceilings = field(default_factory=Ceilings)
     found: list[tuple[Case, Measurement]] = field(default_factory=list)
     judged: list[Judgement] = field(default_factory=list)
@@ -107,6 +109,13 @@ class _Going:
         self.found, self.judged, self.entries = [], [], []
         for case, measured in found:
             self.add(case, measured)
+
+    def done(self) -> list[Done]:
+        """Return what the run's companion is told of the cases."""
+        return [
+            Done(case, found, entry.verdict, entry.bound)
+            for (case, found), entry in zip(self.found, self.entries, strict=True)
+        ]
 
     def document(self, complete: bool) -> Result:
         """Return the result document as of now."""
@@ -146,12 +155,16 @@ class Session:
         progress: Callable[[int], Progress],
         save: Callable[[Sequence[Result]], None],
         command: Sequence[str] = (),
+        companion: Companion | None = None,
+        flush_l2: bool = True,
     ) -> None:
         self._open = open_supervisor
         self._match_card = match_card
         self._progress = progress
         self._save = save
         self._command = tuple(command)
+        self._companion = companion or Companion()
+        self._flush_l2 = flush_l2
         self._going: list[_Going] = []
         self._complete: set[int] = set()
 
@@ -181,11 +194,14 @@ class Session:
                 supervisor.use_cache_bytes(card.llc_bytes)
             selected = [(job, job.cases_for(device, card.id if card else None)) for job in jobs]
             every = [case for _, cases in selected for case in cases]
+            suites = [self._suite(job, cases, supervisor, device, card) for job, cases in selected]
+            for suite in suites:
+                self._companion.open(suite)
             ceilings: Ceilings | None = None
             progress, here = self._progress(len(every)), []
             try:
-                for job, cases in selected:
-                    going = self._start(job, cases, supervisor, device, card)
+                for (job, cases), suite in zip(selected, suites, strict=True):
+                    going = self._start(job, cases, suite, device, card)
                     here.append(going)
                     if ceilings is None and every:
                         # From here on there is a document, so that an interrupt leaves one.
@@ -208,7 +224,7 @@ class Session:
         self,
         job: Job,
         cases: Sequence[Case],
-        supervisor: Supervising,
+        suite: Suite,
         device: RunDevice,
         card: Card | None,
     ) -> _Going:
@@ -218,25 +234,54 @@ class Session:
             job=job,
             device=device,
             card=card,
-            environment=_environment(supervisor.environment, job.folder),
+            environment=suite.environment,
             cases=cases,
             command=self._command,
             started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             begin=time.monotonic(),
             alpha=corrected_alpha(sampled),
             listed=listed_kernels(cases, device.kind, card_id),
+            suite=suite,
         )
         self._going.append(going)
         return going
 
+    def _suite(
+        self,
+        job: Job,
+        cases: Sequence[Case],
+        supervisor: Supervising,
+        device: RunDevice,
+        card: Card | None,
+    ) -> Suite:
+        return Suite(
+            name=job.name,
+            file=job.file,
+            folder=Path(job.folder),
+            cases=cases,
+            device=device,
+            card=card.id if card else None,
+            environment=_environment(supervisor.environment, job.folder),
+            flush_l2=self._flush_l2,
+        )
+
     def _measure(self, going: _Going, supervisor: Supervising, progress: Progress) -> None:
         for case in going.cases:
             progress.start(f"{case.kernel} {axes_label(case.axes, case.shown_axes)}".strip())
-            going.add(case, supervisor.measure(case, progress.phase))
+            found = supervisor.measure(case, progress.phase)
+            try:
+                found = self._companion.measured(
+                    going.suite, case, found, going.ceilings, supervisor, progress.phase
+                )
+            except KeyboardInterrupt:
+                going.add(case, found)  # measured it was, only not compared
+                raise
+            going.add(case, found)
             going.seed = supervisor.seed
             going.wall_s = time.monotonic() - going.begin
             progress.finish()
             self._save(self._documents())
+        self._companion.close(going.suite, going.done(), supervisor, progress.phase)
 
     def _documents(self) -> list[Result]:
         return [going.document(id(going) in self._complete) for going in self._going]

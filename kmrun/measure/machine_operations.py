@@ -14,11 +14,12 @@ from kmrun.measure.copies import Pool
 from kmrun.measure.exchange import Arena
 from kmrun.measure.protocol import VERSION
 from kmrun.measure.timer import Flusher, Stopwatch
+from kmrun.measure.yardstick_operations import YardstickOperations
 
 _clock = time.perf_counter_ns
 
 
-class MachineOperations(ArenaOperations):
+class MachineOperations(YardstickOperations, ArenaOperations):
     """A side's device, and what is made once for it. Public methods are operations."""
 
     def __init__(self, arena: Arena) -> None:

@@ -1,0 +1,115 @@
+"""`--compare FILE`: every case against what `--save` wrote in an earlier run."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kmrun.cli.baselining import decide, note_faster
+from kmrun.cli.companion import Companion, Done, Phase, Suite, Take, has_time, shared_alpha
+from kmrun.core.baseline import device_key
+from kmrun.core.baseline_gate import BaselineGate
+from kmrun.core.case import Case
+from kmrun.core.entries import ceiling_entry
+from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
+from kmrun.core.plain import from_plain, to_plain
+from kmrun.core.result import CaseResult, CeilingEntry, Result
+from kmrun.core.yardstick import Session
+from kmrun.errors import InvalidInput, UsageError
+from kmrun.store import results
+
+_MATTERS = ("torch", "driver", "cuda", "hip", "threads")
+
+
+@dataclass
+class AgainstSaved(Companion):
+    """Compares with a result as with a baseline of one session, whose yardsticks are the run's ceilings.
+
+    One session says nothing of the spread between sessions: that is learned from fresh processes of today.
+    """
+
+    path: Path = field(kw_only=True)
+    take: Take = field(kw_only=True)
+    say: Callable[[str], None] = field(kw_only=True)
+    _then: dict[str, Result] = field(default_factory=dict)
+    _compared: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read the file before anything is measured.
+
+        Raises:
+            InvalidInput: it is no result document.
+        """
+        self._then = {result.suite.name: result for result in results.read(self.path)}
+
+    def open(self, suite: Suite) -> None:
+        """Refuse a result of another device or suite; warn of another driver or torch."""
+        then = self._then.get(suite.name)
+        if then is None:
+            names = ", ".join(self._then) or "nothing"
+            raise InvalidInput(f"--compare {self.path}: is of {names}, not of {suite.name}")
+        key = device_key(suite.device, suite.card)
+        if _key_of(then) != key:
+            raise UsageError(f"--compare {self.path}: is of {_key_of(then)}, this is {key}")
+        for name in _MATTERS:
+            before, today = then.environment.get(name), suite.environment.get(name)
+            if before != today:
+                self.say(f"warning: {self.path}: is of {name} {before}, this is {today}\n")
+        known = {case.id for case in then.cases if case.median_ms}
+        new = [case.id for case in suite.cases if case.id not in known]
+        if new:
+            more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            self.say(f"warning: {self.path}: has no time of {new[0]}{more}: not compared\n")
+        self._compared[suite.key] = len(suite.cases) - len(new)
+
+    def measured(
+        self, suite: Suite, case: Case, found: Measurement, ceilings: Ceilings, supervisor: Any, phase: Phase
+    ) -> Measurement:
+        """Compare with the saved time of the case."""
+        result = self._then[suite.name]
+        entry = next((entry for entry in result.cases if entry.id == case.id), None)
+        then = session_of(entry, result.ceilings) if entry else None
+        if entry is None or then is None or not has_time(found):
+            return found
+        gate = BaselineGate(
+            str(self.path), suite.margin(case), shared_alpha(self._compared[suite.key]), entry.bound
+        )
+        today = ceiling_entry(ceilings)
+
+        def take() -> Session | Finding:
+            taken = self.take(supervisor, case, found, phase, True)
+            return taken if isinstance(taken, Finding) else _beside(taken.kernel_ms, today)
+
+        outcome = decide(gate, (then,), take, phase)
+        if isinstance(outcome, Finding):
+            return replace(found, findings=(*found.findings, outcome))
+        return replace(found, slowdown=outcome)
+
+    def close(self, suite: Suite, done: Sequence[Done], supervisor: Any, phase: Phase) -> None:
+        """Tell of what became faster."""
+        note_faster(self.notes, done, "--save keeps that")
+
+
+def session_of(entry: CaseResult, ceilings: CeilingEntry) -> Session | None:
+    """Return the one session that a saved case is; None without a time or without ceilings."""
+    if not entry.median_ms or not ceilings.bandwidths or not ceilings.matmuls:
+        return None
+    return _beside(entry.median_ms, ceilings)
+
+
+def _beside(kernel_ms: float, ceilings: CeilingEntry) -> Session:
+    """Return a kernel's time beside what the machine took for 1 GB and for 1 Tflop at its best."""
+    memory_ms = 1e3 / max(seen.gb_per_s for seen in ceilings.bandwidths)
+    compute_ms = 1e3 / max(rate.tflop_per_s for rate in ceilings.matmuls if rate.dtype == "fp32")
+    return Session(
+        kernel_ms, memory_ms, compute_ms, math.log(kernel_ms / memory_ms), math.log(kernel_ms / compute_ms)
+    )
+
+
+def _key_of(result: Result) -> str:
+    return device_key(from_plain(RunDevice, _run_device(to_plain(result.device))), result.device.card)
+
+
+def _run_device(plain: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in plain.items() if name != "card"}

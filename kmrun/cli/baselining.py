@@ -1,0 +1,223 @@
+"""`--save-baseline` and `--against-baseline`: how fast a suite was on this device, and whether it still is."""
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kmrun.cli.companion import Companion, Done, Phase, Suite, Take, has_time, shared_alpha
+from kmrun.core.baseline import (
+    VERSION,
+    Baseline,
+    BaselineCase,
+    baseline_device,
+    case_of,
+    definition_digest,
+    device_key,
+)
+from kmrun.core.baseline_gate import FIRST_SESSIONS, BaselineGate
+from kmrun.core.case import Case
+from kmrun.core.gate import LOOKS
+from kmrun.core.measurement import Ceilings, Finding, Measurement
+from kmrun.core.slowdown import Slowdown
+from kmrun.core.yardstick import Session
+from kmrun.errors import UsageError
+from kmrun.store import baselines
+from kmrun.store.targets import TargetFile
+
+SESSIONS = 10
+"""Fresh processes behind each case of a baseline: by ranks ten against ten can tell 1 in 184756."""
+
+_MATTERS = ("torch", "driver", "cuda", "hip", "threads")
+"""What of the environment makes other times of the same code."""
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Saving(Companion):
+    """Writes a suite's baseline when all of its cases were measured; the sessions go round all cases in turn.
+
+    So each case's ten sessions are spread over the whole of the saving, and hold what the machine did meanwhile.
+    """
+
+    take: Take = field(kw_only=True)
+    say: Say = field(kw_only=True)
+    partial: bool = False
+    """Only some cases were chosen: the file keeps its others."""
+    now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC)
+    _targets: dict[tuple[str, str], TargetFile] = field(default_factory=dict)
+
+    def open(self, suite: Suite) -> None:
+        """Find the file writable before anything is measured, and an earlier one fit to be completed."""
+        path = baselines.file_of(suite.folder, suite.name, device_key(suite.device, suite.card))
+        earlier = baselines.read(path) if path.is_file() and path.stat().st_size else None
+        if earlier is not None and (others := self._kept(earlier, suite)):
+            for name in _MATTERS:
+                then, today = earlier.environment.get(name), suite.environment.get(name)
+                if then != today:
+                    hint = f"leave out -k and --tag: {len(others)} other cases of it are of {name} {then}"
+                    raise UsageError(f"--save-baseline {path}: is of {name} {then}, this is {today}", hint)
+        self._targets[suite.key] = baselines.target(path)
+
+    def close(self, suite: Suite, done: Sequence[Done], supervisor: Any, phase: Phase) -> None:
+        """Take the sessions and write the file."""
+        chosen = [one for one in done if has_time(one.found) and one.verdict != "error"]
+        left = [one.case.id for one in done if one not in chosen]
+        sessions: dict[str, list[Session]] = {one.case.id: [] for one in chosen}
+        for round_ in range(SESSIONS):
+            for one in list(chosen):
+                phase(f"baseline, round {round_ + 1} of {SESSIONS}: {one.case.id}")
+                taken = self.take(supervisor, one.case, one.found, phase, False)
+                if isinstance(taken, Session):
+                    sessions[one.case.id].append(taken)
+                else:
+                    chosen.remove(one)
+                    left.append(f"{one.case.id} ({taken.sentence})")
+        target = self._targets[suite.key]
+        saved = self.now().isoformat(timespec="seconds")
+        cases = {
+            one.case.id: case_of(one.case, suite.l2(one.case), one.bound, sessions[one.case.id], saved)
+            for one in chosen
+        }
+        earlier = (
+            baselines.read(target.path) if target.path.is_file() and target.path.stat().st_size else None
+        )
+        kept = {case.id: case for case in self._kept(earlier, suite)} if earlier else {}
+        if cases or kept:
+            target.replace(baselines.render(_document(suite, list((kept | cases).values()))))
+            self.notes.append(f"baseline of {len(cases)} cases, {SESSIONS} processes each: {target.path}")
+        for name in left:
+            self.say(f"warning: not in the baseline: {name}\n")
+
+    def _kept(self, earlier: Baseline, suite: Suite) -> list[BaselineCase]:
+        """Return the cases of an earlier baseline that this run leaves alone."""
+        measured = {case.id for case in suite.cases}
+        return [case for case in earlier.cases if self.partial and case.id not in measured]
+
+
+@dataclass
+class AgainstBaseline(Companion):
+    """Holds every case against its stored baseline."""
+
+    take: Take = field(kw_only=True)
+    say: Say = field(kw_only=True)
+    _known: dict[tuple[str, str], Baseline] = field(default_factory=dict)
+    _compared: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def open(self, suite: Suite) -> None:
+        """Read the baseline; refuse one of another device or of other cases, warn of another driver or torch."""
+        key = device_key(suite.device, suite.card)
+        path = baselines.file_of(suite.folder, suite.name, key)
+        found = baselines.read(path)
+        if found is None:
+            others = baselines.others(suite.folder, suite.name, key)
+            there = f" (there is one for {', '.join(others)})" if others else ""
+            self.say(f"warning: {suite.name} has no baseline for {key}{there}: max_slowdown is not judged\n")
+            return
+        if found.device.key != key or found.suite != suite.name:
+            hint = "--save-baseline writes one of this device"
+            raise UsageError(f"{path}: is of {found.suite} on {found.device.key}, not on {key}", hint)
+        if found.device.threads != suite.device.threads:
+            then, today = found.device.threads, suite.device.threads
+            raise UsageError(
+                f"{path}: is of {then} threads, this run has {today}", "--save-baseline writes it anew"
+            )
+        for name in _MATTERS:
+            then, today = found.environment.get(name), suite.environment.get(name)
+            if then != today:
+                self.say(f"warning: {path}: is of {name} {then}, this is {today}\n")
+        known = [case.id for case in suite.cases if found.case(case.id)]
+        changed = [case.id for case in suite.cases if _is_changed(found.case(case.id), case, suite)]
+        if changed:
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            hint = "--save-baseline measures it anew, with -k only what changed"
+            raise UsageError(f"{path}: {changed[0]}{more} is defined in another way than it was", hint)
+        new = len(suite.cases) - len(known)
+        if new:
+            self.say(f"warning: {path}: {new} cases are not in it: max_slowdown is not judged for them\n")
+        self._known[suite.key] = found
+        self._compared[suite.key] = len(known)
+
+    def measured(
+        self, suite: Suite, case: Case, found: Measurement, ceilings: Ceilings, supervisor: Any, phase: Phase
+    ) -> Measurement:
+        """Compare: two fresh processes clear a case or make it a suspect, which is measured in new ones."""
+        baseline = self._known.get(suite.key)
+        then = baseline.case(case.id) if baseline else None
+        if then is None or not has_time(found):
+            return found
+        gate = BaselineGate(
+            f"the baseline of {then.saved[:10]}",
+            suite.margin(case),
+            shared_alpha(self._compared[suite.key]),
+            then.bound,
+        )
+
+        def take() -> Session | Finding:
+            return self.take(supervisor, case, found, phase, False)
+
+        outcome = decide(gate, then.sessions, take, phase)
+        if isinstance(outcome, Finding):
+            return replace(found, findings=(*found.findings, outcome))
+        return replace(found, slowdown=outcome)
+
+    def close(self, suite: Suite, done: Sequence[Done], supervisor: Any, phase: Phase) -> None:
+        """Tell of what became faster: that fails nothing, but a new baseline would keep it."""
+        note_faster(self.notes, done, "--save-baseline keeps that")
+
+
+def decide(
+    gate: BaselineGate, then: Sequence[Session], take: Callable[[], Session | Finding], phase: Phase
+) -> Slowdown | Finding:
+    """Take fresh sessions until the gate knows; a finding ends it."""
+    first: list[Session] = []
+    for _ in range(FIRST_SESSIONS):
+        phase(f"against {gate.against}, process {len(first) + 1}")
+        taken = take()
+        if isinstance(taken, Finding):
+            return taken
+        first.append(taken)
+    cleared = gate.clears(then, first)
+    if cleared is not None:
+        return cleared
+    again: list[Session] = []
+    while True:
+        phase(f"suspect, process {len(again) + 1} of at most {LOOKS[-1]}")
+        taken = take()
+        if isinstance(taken, Finding):
+            return taken
+        again.append(taken)
+        settled = gate.settle(then, again)
+        if settled is not None:
+            return settled
+
+
+def note_faster(notes: list[str], done: Sequence[Done], hint: str) -> None:
+    """Add a note when cases became faster by more than their margin, beyond doubt."""
+    faster = [
+        one.case.id
+        for one in done
+        if one.found.slowdown is not None
+        and one.found.slowdown.high is not None
+        and one.found.slowdown.high < -one.found.slowdown.margin
+    ]
+    if faster:
+        more = f" and {len(faster) - 1} more" if len(faster) > 1 else ""
+        notes.append(f"faster than before: {faster[0]}{more}; {hint}")
+
+
+def _document(suite: Suite, cases: Sequence[BaselineCase]) -> Baseline:
+    order = {case.id: place for place, case in enumerate(suite.cases)}
+    names = ("kmrun", "python", "os", *_MATTERS)
+    return Baseline(
+        kmrun_baseline=VERSION,
+        suite=suite.name,
+        device=baseline_device(suite.device, suite.card),
+        environment={name: suite.environment.get(name) for name in names},
+        cases=tuple(sorted(cases, key=lambda case: (order.get(case.id, len(order)), case.id))),
+    )
+
+
+def _is_changed(then: BaselineCase | None, case: Case, suite: Suite) -> bool:
+    return then is not None and then.digest != definition_digest(case, suite.l2(case))

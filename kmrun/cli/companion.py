@@ -1,0 +1,92 @@
+"""What accompanies a run from case to case: a stored baseline, a saved result. This one accompanies nothing."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kmrun.core.case import Case
+from kmrun.core.clause import bound_for
+from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
+from kmrun.core.slowdown import DEFAULT_MARGIN
+from kmrun.core.statistics import ERROR_RATE
+from kmrun.core.yardstick import Session
+
+Phase = Callable[[str], None]
+"""Is told what the case has come to."""
+
+Take = Callable[[Any, Case, Measurement, Phase, bool], Session | Finding]
+"""Measures a case in a fresh process: (supervisor, case, what came of it, phase, alone); see `measure.sessions`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A suite of the run, once the device is known."""
+
+    name: str
+    file: str | None
+    folder: Path
+    cases: Sequence[Case]
+    device: RunDevice
+    card: str | None
+    environment: dict[str, Any]
+    flush_l2: bool = True
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells the suites of a run apart."""
+        return str(self.folder), self.name
+
+    def l2(self, case: Case) -> str:
+        """Return whether the case is asked to be timed `cold` or `hot`."""
+        return "cold" if case.timing.l2 == "cold" and self.flush_l2 else "hot"
+
+    def margin(self, case: Case) -> float:
+        """Return how much slower a case may be: its strictest clause on this device, else 5 %."""
+        bounds = (
+            bound_for(clause.bounds, self.device.kind, self.card)
+            for clause in case.clauses
+            if clause.kind == "max_slowdown"
+        )
+        return min((bound for bound in bounds if bound is not None), default=DEFAULT_MARGIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A case that was measured, judged and found right or wrong; `bound` is `mem`, `comp` or None."""
+
+    case: Case
+    found: Measurement
+    verdict: str
+    bound: str | None
+
+
+@dataclass
+class Companion:
+    """What a session tells its companion. All methods may raise a `KmrunError`, which ends the run."""
+
+    notes: list[str] = field(default_factory=list)
+    """For the reader of the scorecard."""
+
+    def open(self, suite: Suite) -> None:
+        """Take up a suite, of which nothing was measured yet."""
+
+    def measured(
+        self, suite: Suite, case: Case, found: Measurement, ceilings: Ceilings, supervisor: Any, phase: Phase
+    ) -> Measurement:
+        """Take up a case that was measured; what is returned is judged."""
+        return found
+
+    def close(self, suite: Suite, done: Sequence[Done], supervisor: Any, phase: Phase) -> None:
+        """Take leave of a suite, all of whose cases were measured."""
+
+
+def shared_alpha(cases: int) -> float:
+    """Return one case's share of the error rate of a whole suite."""
+    return ERROR_RATE / max(1, cases)
+
+
+def has_time(found: Measurement) -> bool:
+    """Say whether a case was given a speed: only that can be compared."""
+    stopped = found.correct is False or any(one.outcome in ("fail", "error") for one in found.findings)
+    return bool(found.samples_ns) and not stopped

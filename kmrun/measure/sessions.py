@@ -1,0 +1,156 @@
+"""A case measured against yardsticks in a fresh process, for baselines. No torch.
+
+Nothing is compared here: the case passed its checks just before, in the same run. What differs from process to
+process is where memory lies, what was allocated before, which code got inlined; so each session has its own.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kmrun.core.case import Case, Output
+from kmrun.core.measurement import Finding, Measurement
+from kmrun.core.plain import to_plain
+from kmrun.core.statistics import median
+from kmrun.core.yardstick import Session
+from kmrun.measure.asking import Asking, Over
+from kmrun.measure.roles import KERNEL, REFERENCE
+
+if TYPE_CHECKING:
+    from kmrun.measure.supervisor import Supervisor
+
+BLOCKS, BLOCKS_FLUSHED = 12, 5
+MOST_NS = 0.8e9
+"""Of the blocks of one session; five are taken whatever they cost."""
+WARM_MOST_NS = 0.4e9
+_SLOTS = (0, 1)
+
+
+def take_session(
+    supervisor: "Supervisor",
+    case: Case,
+    found: Measurement,
+    progress: Callable[[str], None],
+    alone: bool = False,
+) -> Session | Finding:
+    """Measure a case in a fresh process; a finding says why that failed.
+
+    Args:
+        supervisor: owns the sides; the kernel's is replaced.
+        case: a case that was measured just before.
+        found: what came of that.
+        progress: told what is going on.
+        alone: take the median of a window, as a run does, and no yardsticks (both are 1 ms in the session).
+    """
+    if supervisor.isolation == "serial":
+        sentence = "a baseline needs kernel and judge at once: not in serial isolation"
+        return Finding("not_alternated", sentence, "undecided", "inconclusive")
+    if found.learned_outputs is not None and case.outputs is None:
+        learned = tuple(
+            Output(name, tuple(said["shape"]), said["dtype"], learned=True)
+            for name, said in found.learned_outputs.items()
+        )
+        case = replace(case, outputs=learned)
+    again = _Again(supervisor, case, progress)
+    again.inline = found.isolation == "inline"
+    try:
+        return again.take(found, alone)
+    except Over:
+        return again.findings[-1]
+    finally:
+        again.leave_inline()
+
+
+class _Again(Asking):
+    """The course of one session."""
+
+    def take(self, found: Measurement, alone: bool) -> Session:
+        """Take it.
+
+        Raises:
+            Over: a side failed.
+        """
+        if not self.inline:
+            self.run.kernel().bury()
+        self.kernel("begin", case=to_plain(self.case))
+        if not self.inline:
+            self.judge("begin", case=to_plain(self.case))
+        self.kernel("load", self.case.first_call_timeout_s, key=KERNEL)
+        if self.case.mode != "forward":  # the gradients' shapes are the reference's
+            self.judge("load", key=REFERENCE)
+        if not self.inline:
+            self.run.arena_for(self.case, self.kernel, self.judge)
+        for slot in _SLOTS:
+            drawn = self.judge(
+                "draw", slot=slot, seed=self.run.case_seed(self.case, slot), share=not self.inline
+            )
+            if not self.inline:
+                self.kernel("receive", slot=slot, tree=drawn["tree"])
+        self.deadline = time.monotonic() + self.case.first_call_timeout_s + self.case.case_timeout_s
+        with self.only_kernel():
+            level = self._warmed(found)
+            session = self._window() if alone else session_of(self._blocks(found, level))
+        self.kernel("end")
+        if not self.inline:
+            self.judge("end")
+        return session
+
+    def _warmed(self, found: Measurement) -> float:
+        """Stage and warm up the kernel as its own window did; return the level in ns per call."""
+        touched = 0 if self.case.mode == "forward" else self.case.needed_bytes.get("kernel", 0)
+        self.kernel("stage", cold=found.l2 == "cold", bytes_per_call=touched)
+        call_ns = self.kernel("prepare", key=KERNEL)["call_ns"]
+        at_least = 10 if call_ns * 10 < WARM_MOST_NS else 3
+        level: float = self.kernel("warm_up", key=KERNEL, most_ns=WARM_MOST_NS, at_least=at_least)["call_ns"]
+        self.kernel("refresh")
+        return level
+
+    def _window(self) -> Session:
+        timing = self.case.timing
+        budget = {
+            "min_ns": timing.min_time_ms * 1e6,
+            "max_ns": MOST_NS,
+            "rel_ci": timing.rel_ci,
+            "at_least": 10,
+        }
+        taken = self.kernel("window", key=KERNEL, budget=budget)
+        kernel_ms = median(taken["samples_ns"]) / 1e6
+        return Session(kernel_ms, 1.0, 1.0, math.log(kernel_ms), math.log(kernel_ms))
+
+    def _blocks(self, found: Measurement, level: float) -> list[list[float]]:
+        flushed = self.run.on_cpu and found.extra.get("cold_by") == "flush"
+        calls, discard = turn(level, self.run.on_cpu, flushed)
+        blocks = BLOCKS_FLUSHED if flushed else BLOCKS
+        rows: list[list[float]] = self.kernel(
+            "take_yardsticks", calls=calls, discard=discard, blocks=blocks, most_ns=MOST_NS
+        )
+        return rows
+
+
+def turn(call_ns: float, on_cpu: bool, flushed: bool) -> tuple[int, int]:
+    """Return (timed calls, calls thrown away before them) of the kernel's turn: about 2 ms on a CPU, 20 on a GPU."""
+    if flushed:
+        return 1, 0
+    if on_cpu:
+        return max(1, min(8, round(2e6 / max(call_ns, 1.0)))), 1 if call_ns < 20e6 else 0
+    return max(1, min(100, round(20e6 / max(call_ns, 1.0)))), 2
+
+
+def session_of(rows: list[list[float]]) -> Session:
+    """Return the session of blocks of (kernel, memory, compute) times in ns per call.
+
+    Raises:
+        ValueError: there are no blocks, or a time is not positive.
+    """
+    if not rows or any(time_ns <= 0 for row in rows for time_ns in row):
+        raise ValueError("a session needs blocks of positive times")
+    kernel, memory, compute = (median([row[column] for row in rows]) / 1e6 for column in range(3))
+    return Session(
+        kernel_ms=kernel,
+        memory_ms=memory,
+        compute_ms=compute,
+        over_memory=median([math.log(row[0] / row[1]) for row in rows]),
+        over_compute=median([math.log(row[0] / row[2]) for row in rows]),
+    )
