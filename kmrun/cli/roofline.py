@@ -1,9 +1,12 @@
 """`kmrun roofline`: the picture of a card's two roofs, with kernels on it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from kmrun.core.result import Result
 
 
 def command(
@@ -28,7 +31,10 @@ def command(
     tensor: Annotated[bool, typer.Option("--tensor", help="Short for --peak fp16.")] = False,
     result: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Mark the kernels of a result (`--save`) where they landed."),
+        typer.Option(
+            metavar="FILE",
+            help="The kernels of a result (`--save`) where they landed, under all roofs of that run.",
+        ),
     ] = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the picture as SVG.")] = None,
     cards_file: Annotated[
@@ -51,6 +57,10 @@ def command(
 
     choice = chosen_roof(peak, tensor)
     results = [] if result is None else read_results(result)
+    own_roofs = all(given is None for given in (gpu, device, peak_bw, peak_tflops, choice)) and not ai
+    if results and own_roofs:
+        _show_results(results, cards_file or [], svg, as_json=as_json)
+        return
     roofs = roofs_here(gpu, device, peak_bw, peak_tflops, choice, results, cards_file or [])
     marks = views.marks_of([positive(value, "--ai", "flop/byte") for value in ai or []], results)
     if svg is not None:
@@ -61,3 +71,26 @@ def command(
         typer.echo(json.dumps(views.document(roofs, marks), indent=2))
     else:
         typer.echo("\n".join(views.lines(roofs, marks)))
+
+
+def _show_results(results: "list[Result]", overlays: list[Path], svg: Path | None, *, as_json: bool) -> None:
+    import json
+
+    from kmrun.cli import roof_result
+    from kmrun.cli.terminal import write_svg
+    from kmrun.errors import UsageError
+
+    shown = roof_result.pictures(results, overlays)
+    if svg is not None:
+        from kmrun.report.svg import picture_svg
+
+        if len(shown) > 1:
+            raise UsageError(
+                f"--svg draws one result, but there are {len(shown)}", "`kmrun report` shows them all"
+            )
+        title, picture = shown[0]
+        write_svg(svg, picture_svg(picture, title))
+    if as_json:
+        typer.echo(json.dumps(roof_result.document(shown), indent=2))
+    else:
+        typer.echo("\n".join(roof_result.lines(shown)))

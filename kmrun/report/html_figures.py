@@ -11,13 +11,12 @@ from kmrun.core.result import CaseResult, Result
 from kmrun.core.units import TIME, Unit, choose_unit, format_in
 from kmrun.report.html_parts import Figure, Key
 from kmrun.report.numbers import count, percent
-from kmrun.report.plots.element import element
+from kmrun.report.plots import legend
 from kmrun.report.plots.lines import Series, lines
-from kmrun.report.plots.marks import colour, dash, mark
-from kmrun.report.plots.roofline import KINDS, NARROW, WIDE, roofline, roofs_text
+from kmrun.report.plots.roofline import NARROW, WIDE, roofline
 from kmrun.report.plots.scales import si
 from kmrun.report.plots.strip import Stretch, Track, strip
-from kmrun.report.roofs import Picture, Roofs, picture_of
+from kmrun.report.roofs import Picture, picture_of
 from kmrun.report.words import axes_label
 
 MOST_PANELS = 8
@@ -30,15 +29,11 @@ def roofline_figure(name: str, result: Result, card: Card | None) -> Figure | No
     shown = picture_of(result, card)
     if not shown.roofs and not shown.points:
         return None
-    return figure_of(name, shown, {point.series: point.kernel for point in shown.points})
+    return figure_of(name, shown, legend.names_of(shown))
 
 
 def figure_of(name: str, shown: Picture, kernels: Mapping[int, str]) -> Figure:
     """Return a roofline with its legend; `kernels` names the series of its points."""
-    keys = [Key(_roof_sample(roofs), f"{KINDS[roofs.kind]}: {roofs_text(roofs)}") for roofs in shown.roofs]
-    keys += [Key(_mark_sample(series), kernel) for series, kernel in kernels.items()]
-    if any(point.word not in ("pass", "skipped") for point in shown.points):
-        keys.append(Key(_ring_sample(), "contract broken"))
     said = []
     if shown.points:
         said.append(
@@ -50,7 +45,7 @@ def figure_of(name: str, shown: Picture, kernels: Mapping[int, str]) -> Figure:
         Markup(roofline(f"{name}-wide", shown, WIDE)),
         Markup(roofline(f"{name}-narrow", shown, NARROW)),
         " ".join(said),
-        tuple(keys),
+        _keys(legend.roofline_keys(shown, kernels)),
     )
 
 
@@ -167,8 +162,9 @@ def _figure(
 ) -> Figure:
     shown = [each for each in series if each.points]
     svg = lines(name, f"{heading}: {up} over {axis}", shown, axis, up, label, logarithmic=logarithmic)
-    keys = tuple(Key(_line_sample(each.index), each.name) for each in shown)
-    return Figure(Markup(svg), None, heading, keys)
+    return Figure(
+        Markup(svg), None, heading, _keys([legend.line_key(each.index, each.name) for each in shown])
+    )
 
 
 def _times(index: int, name: str, axis: str, cases: Sequence[CaseResult], unit: Unit) -> Series:
@@ -207,22 +203,5 @@ def _size(case: CaseResult, axis: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _roof_sample(roofs: Roofs) -> Markup:
-    return _sample(element("path", d="M2 8H34", class_=f"roof {roofs.kind}"))
-
-
-def _mark_sample(series: int) -> Markup:
-    return _sample(mark(series, 18, 8, 5))
-
-
-def _ring_sample() -> Markup:
-    return _sample(element("circle", cx=18, cy=8, r=6, class_="broken"))
-
-
-def _line_sample(index: int) -> Markup:
-    line = element("path", d="M2 8H34", class_=f"line {colour(index)}", stroke_dasharray=dash(index))
-    return _sample(line + mark(index, 18, 8, 4))
-
-
-def _sample(content: str) -> Markup:
-    return Markup(element("svg", content, viewBox="0 0 36 16", aria_hidden="true", class_="plot sample"))
+def _keys(keys: Sequence[legend.Key]) -> tuple[Key, ...]:
+    return tuple(Key(Markup(legend.sample(key)), key.text) for key in keys)

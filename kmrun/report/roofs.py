@@ -11,7 +11,7 @@ from kmrun.core.peaks import BANDWIDTH, COMPUTE_FIGURES, Peaks, bandwidth, peaks
 from kmrun.core.result import CaseResult, Result
 from kmrun.report.words import case_labels, word_of
 
-Kind = Literal["published", "measured", "held", "cache"]
+Kind = Literal["published", "measured", "held", "cache", "card"]
 
 _SAME = 0.01
 """Two peaks closer than this are one: fractions in documents are of finite precision."""
@@ -21,11 +21,16 @@ _USUAL = ("fp32_tflops", "bf16_tensor_tflops", "fp16_tensor_tflops")
 
 @dataclass(frozen=True, slots=True)
 class Roofs:
-    """The roofs of one kind: a memory slope in bytes/s and compute roofs by name in flop/s, the highest first."""
+    """The roofs of one kind: a memory slope in bytes/s and compute roofs by name in flop/s, the highest first.
+
+    Those of kind `card` are of one card among others: `name` says which, `series` gives colour and dash.
+    """
 
     kind: Kind
     bandwidth: float | None
     peaks: tuple[tuple[str, float], ...]
+    name: str = ""
+    series: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +132,7 @@ def _held(cases: Sequence[CaseResult], card: Card | None) -> Roofs:
     if not ratios:
         return Roofs("held", None, ())
     own = _own_peaks([(case, case.roof_clk_fraction) for case in cases], same=0.1)
-    return Roofs(
-        "held", bandwidth(card) if card else None, _highest_first([("clocks held", each) for each in own])
-    )
+    return Roofs("held", bandwidth(card) if card else None, _highest_first([("", each) for each in own]))
 
 
 def _own_peaks(cases: Sequence[tuple[CaseResult, float | None]], same: float = _SAME) -> list[float]:

@@ -11,7 +11,11 @@ _COLOURS = (36, 33, 35, 32, 34, 31, 96, 93)
 _LABEL = 12
 _HEIGHT = 15
 _RIDGE = "^"
-MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnpqrstuvwyz0123456789"
+"""Letters for kernels; `o` and `x` are rooflines."""
+
+_MOST_GUIDES = 6
+"""Lines down to the axis for more kernels would hide the roofs."""
 
 _RATES = tuple(
     (10.0 ** (3 * power), f"{prefix}FLOP/s") for power, prefix in zip(range(7, 0, -1), "ZEPTGMk", strict=True)
@@ -73,13 +77,27 @@ def axes(curves: Sequence[Curve], marks: Sequence[Mark], width: int, height: int
 
 
 def render(
-    curves: Sequence[Curve], marks: Sequence[Mark] = (), width: int = 100, colour: bool = False
+    curves: Sequence[Curve],
+    marks: Sequence[Mark] = (),
+    width: int = 100,
+    colour: bool = False,
+    *,
+    marks_named: bool = True,
 ) -> list[str]:
-    """Return the lines of the picture with its legend. At most MOST curves."""
+    """Return the lines of the picture with its legend. At most MOST curves.
+
+    Args:
+        curves: rooflines, the first in front.
+        marks: kernels; those beyond the last letter are left out.
+        width: columns.
+        colour: paint the curves.
+        marks_named: say in the legend what each letter is; else the caller does.
+    """
     across, up = axes(curves, marks, max(20, width - _LABEL - 2), _HEIGHT)
     grid = [[" "] * across.cells for _ in range(up.cells)]
     owner = [[-1] * across.cells for _ in range(up.cells)]
-    _guides(grid, across, marks)
+    if len(marks) <= _MOST_GUIDES:
+        _guides(grid, across, marks)
     for index in reversed(range(len(curves))):
         _draw(grid, owner, across, up, curves[index], index)
     if len(curves) == 1:
@@ -95,7 +113,7 @@ def render(
     ]
     lines.append(" " * _LABEL + " +" + "-" * across.cells)
     lines.append(" " * _LABEL + "  " + _intensities(across))
-    lines += _legend(curves, marks, colour, width)
+    lines += _legend(curves, marks if marks_named else (), colour, width)
     return [line.rstrip() for line in lines]
 
 

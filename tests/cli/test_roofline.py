@@ -5,6 +5,7 @@ import pytest
 
 from kmrun.store.results import render
 from support.cases import make_case
+from support.gpu_results import gpu_result
 from support.results import make_entry, make_result
 
 
@@ -68,9 +69,46 @@ def test_a_result_s_kernels_stand_where_they_landed(kmrun, tmp_path: Path) -> No
 def test_a_cpu_s_result_is_drawn_under_its_own_ceilings(kmrun, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text(render([make_result(make_entry(make_case(flops=10**9)))]), encoding="utf-8")
-    found = document(kmrun, "--result", path)
-    assert found["name"] == "measured"
-    assert found["peak"].endswith("matmul")
+    (found,) = document(kmrun, "--result", path)["results"]
+    assert [roofs["kind"] for roofs in found["roofs"]] == ["measured"]
+    assert found["roofs"][0]["peaks"][0] == {"name": "fp32", "peak_tflops": 0.2}
+    assert found["kernels"][0]["fraction_of"] == "ceiling"
+
+
+def test_a_gpu_s_result_stands_under_every_roof_of_its_run(kmrun, tmp_path: Path) -> None:
+    path, picture = tmp_path / "r.json", tmp_path / "r.svg"
+    path.write_text(render([gpu_result(sizes=3)]), encoding="utf-8")
+    ran = kmrun("roofline", "--result", path, "--svg", picture)
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[:4] == [
+        "adding on NVIDIA H100 80GB HBM3 (h100-sxm)",
+        "  published peaks: 3.35 TB/s, 989 TFLOP/s bf16 tensor / fp16 tensor",
+        lines[2],
+        "  measured here: 3.05 TB/s, 742 TFLOP/s bf16, 51.9 TFLOP/s fp32",
+    ]
+    assert lines[2].startswith("  at the clocks held: 3.35 TB/s, ")
+    assert max(map(len, lines)) <= 100
+    assert lines[-24].startswith("A: sdpa[s=256,dtype=bf16]: ")
+    assert " % of the roof" in lines[-1]
+    (found,) = document(kmrun, "--result", path)["results"]
+    assert [roofs["kind"] for roofs in found["roofs"]] == ["published", "held", "measured"]
+    assert len(found["kernels"]) == 24
+    from xml.etree import ElementTree
+
+    svg = ElementTree.fromstring(picture.read_text(encoding="utf-8"))
+    assert len([item for item in svg.iter() if item.attrib.get("class", "").startswith("mark")]) == 24 + 4
+
+
+def test_a_result_of_more_cases_than_letters(kmrun, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(render([gpu_result(sizes=10), gpu_result(sizes=1)], several=True), encoding="utf-8")
+    out = kmrun("roofline", "--result", path).out
+    assert "(20 more are not shown)" in out
+    assert out.count("adding on NVIDIA H100 80GB HBM3 (h100-sxm)") == 2
+    ran = kmrun("roofline", "--result", path, "--svg", tmp_path / "x.svg")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: --svg draws one result, but there are 2\n")
 
 
 def test_the_svg_escapes_what_it_is_given(kmrun, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from kmrun.report.numbers import percent, readable
 from kmrun.report.plots import frame as frames
 from kmrun.report.plots.element import element, label, number, picture, title
 from kmrun.report.plots.labels import Box, Placed, Room, Wish, place, text_width
-from kmrun.report.plots.marks import mark
+from kmrun.report.plots.marks import colour, dash, mark
 from kmrun.report.plots.scales import Scale, log_ticks, si
 from kmrun.report.roofs import Kind, Picture, Point, Roofs
 from kmrun.report.terminal_plot import rate_text
@@ -18,6 +18,7 @@ KINDS: dict[Kind, str] = {
     "held": "at the clocks held",
     "measured": "measured here",
     "cache": "cache, measured here",
+    "card": "roofs",
 }
 """How a kind of roof reads."""
 MOST_NAMED = 14
@@ -64,23 +65,24 @@ def roofline(name: str, shown: Picture, size: Size = WIDE, heading: str = "Roofl
     """Return the picture; `name` is unique in the page."""
     found = layout(shown, size)
     return picture(
-        name,
-        size.width,
-        size.height,
-        heading,
-        description(shown),
+        name, size.width, size.height, heading, description(shown), *content(found), css="plot roofline"
+    )
+
+
+def content(found: Layout) -> list[str]:
+    """Return the markup of a roofline that is laid out, the labels above everything else."""
+    return [
         *frames.drawn(found.frame),
         element("g", *found.roofs, class_="roofs"),
         element("g", *found.points, class_="points"),
         element("g", *found.roof_labels, class_="roof-labels"),
         element("g", *found.labels, class_="labels"),
-        css="plot roofline",
-    )
+    ]
 
 
 def description(shown: Picture) -> str:
     """Return what a person who cannot see the picture should know."""
-    roofs = "; ".join(f"{KINDS[roofs.kind]}: {roofs_text(roofs)}" for roofs in shown.roofs)
+    roofs = "; ".join(roofs_title(each) for each in shown.roofs)
     said = (
         f"Speed in FLOP/s over arithmetic intensity in flop/byte, both logarithmic. Roofs: {roofs or 'none'}."
     )
@@ -92,10 +94,29 @@ def description(shown: Picture) -> str:
     return said
 
 
+def roofs_title(roofs: Roofs) -> str:
+    """Return how a legend names roofs: `measured here: 3.05 TB/s, 742 TFLOP/s bf16`."""
+    if roofs.kind != "card":
+        return f"{KINDS[roofs.kind]}: {roofs_text(roofs)}"
+    ridge = [
+        f"ridge at {readable(value / roofs.bandwidth)} flop/byte"
+        for _, value in roofs.peaks
+        if roofs.bandwidth
+    ]
+    return ", ".join([f"{roofs.name}: {roofs_text(roofs)}", *ridge])
+
+
+def roof_attributes(roofs: Roofs) -> dict[str, str | float | None]:
+    """Return what makes a line look like one of these roofs: by kind, or of a card its own colour and dash."""
+    if roofs.kind != "card":
+        return {"class_": f"roof {roofs.kind}"}
+    return {"class_": f"roof card {colour(roofs.series)}", "stroke_dasharray": dash(roofs.series)}
+
+
 def roofs_text(roofs: Roofs) -> str:
     """Return `3.35 TB/s, 989 TFLOP/s bf16 tensor`."""
     memory = [] if roofs.bandwidth is None else [rate_text(roofs.bandwidth).replace("FLOP/s", "B/s")]
-    return ", ".join(memory + [f"{rate_text(value)} {name}" for name, value in roofs.peaks])
+    return ", ".join(memory + [f"{rate_text(value)} {name}".rstrip() for name, value in roofs.peaks])
 
 
 def layout(shown: Picture, size: Size) -> Layout:
@@ -160,8 +181,7 @@ def _corners(roofs: Roofs, frame: frames.Frame) -> list[list[tuple[float, float]
 def _roof(roofs: Roofs, frame: frames.Frame) -> str:
     lines = _corners(roofs, frame)
     path = "".join(f"M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}" for (x0, y0), (x1, y1) in lines)
-    hover = title(f"{KINDS[roofs.kind]}: {roofs_text(roofs)}")
-    return element("path", hover, d=path, class_=f"roof {roofs.kind}") if path else ""
+    return element("path", title(roofs_title(roofs)), d=path, **roof_attributes(roofs)) if path else ""
 
 
 def _roof_boxes(roofs: Roofs, frame: frames.Frame) -> list[Box]:
