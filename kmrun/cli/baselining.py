@@ -22,6 +22,7 @@ from kmrun.core.measurement import Ceilings, Finding, Measurement
 from kmrun.core.slowdown import Slowdown
 from kmrun.core.yardstick import Session
 from kmrun.errors import UsageError
+from kmrun.report.numbers import count
 from kmrun.store import baselines
 from kmrun.store.targets import TargetFile
 
@@ -86,7 +87,9 @@ class Saving(Companion):
         kept = {case.id: case for case in self._kept(earlier, suite)} if earlier else {}
         if cases or kept:
             target.replace(baselines.render(_document(suite, list((kept | cases).values()))))
-            self.notes.append(f"baseline of {len(cases)} cases, {SESSIONS} processes each: {target.path}")
+            self.notes.append(
+                f"baseline of {count(len(cases), 'case')}, {SESSIONS} processes each: {target.path}"
+            )
         for name in left:
             self.say(f"warning: not in the baseline: {name}\n")
 
@@ -135,7 +138,8 @@ class AgainstBaseline(Companion):
             raise UsageError(f"{path}: {changed[0]}{more} is defined in another way than it was", hint)
         new = len(suite.cases) - len(known)
         if new:
-            self.say(f"warning: {path}: {new} cases are not in it: max_slowdown is not judged for them\n")
+            told = f"{count(new, 'case')} of this run not in it"
+            self.say(f"warning: {path}: {told}: max_slowdown is not judged there\n")
         self._known[suite.key] = found
         self._compared[suite.key] = len(known)
 

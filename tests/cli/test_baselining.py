@@ -1,0 +1,283 @@
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+from kmrun.cli import running
+from kmrun.cli.baselining import SESSIONS
+from kmrun.core.measurement import Finding
+from kmrun.core.yardstick import Session
+from kmrun.store import baselines
+from kmrun.store.results import read
+from support.cases import CPU, make_found
+from support.supervisors import FakeSupervisor
+
+SUITE = """\
+kmrun: 1
+suite: adding
+kernels:
+  - name: add
+    target: kernels.py:add
+    reference: torch:add
+    tags: [ci]
+    matrix: {n: [1024, 2048]}
+    args:
+      x: {init: randn, shape: [n, n], dtype: fp32}
+      y: {init: randn, like: x}
+    outputs: {o: {like: x}}
+    contract:
+      - {max_slowdown: 0.03}
+"""
+ONE, TWO = "add[n=1024]", "add[n=2048]"
+FILE = Path("baselines/adding.cpu-test-8c.json")
+GONE = Finding("killed", "the kernel was killed", "kernel", "error")
+
+
+class Machine:
+    """Takes sessions of a made-up machine; factors say how many times as long things take than at first."""
+
+    def __init__(self):
+        self.kernels = {}
+        self.memory = self.compute = 1.0
+        self.noise = 0.003
+        self.taken = []
+        self.failing = {}
+        self._chance = random.Random(1)
+
+    def take(self, supervisor, case, found, phase, alone):
+        self.taken.append(case.id)
+        if case.id in self.failing:
+            return self.failing[case.id]
+        phase("timing")
+        kernel = 20 * self.kernels.get(case.id, 1.0) * math.exp(self._chance.gauss(0, self.noise))
+        if alone:
+            return Session(kernel, 1.0, 1.0, math.log(kernel), math.log(kernel))
+        memory, compute = self.memory, self.compute
+        return Session(kernel, memory, compute, math.log(kernel / memory), math.log(kernel / compute))
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("adding.yaml").write_text(SUITE)
+    return "adding.yaml"
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    machine = Machine()
+    machine.supervisor = FakeSupervisor()
+    monkeypatch.setattr(running, "take_session", machine.take)
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: machine.supervisor)
+    return machine
+
+
+def edit(path, change):
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def slowdowns(ran):
+    return {case["id"]: case["slowdown"] for case in json.loads(ran.out)["cases"]}
+
+
+def test_a_baseline_is_saved_beside_the_suite(kmrun, suite, machine):
+    ran = kmrun(suite, "--save-baseline")
+    assert (ran.code, ran.err) == (
+        0,
+        f"baseline of 2 cases, {SESSIONS} processes each: {FILE.resolve()}\n",
+    )
+    assert machine.taken == [ONE, TWO] * SESSIONS
+    found = baselines.read(FILE)
+    assert (found.suite, found.device.key, found.environment["torch"]) == ("adding", "cpu-test-8c", "2.13.0")
+    assert [(case.id, len(case.sessions)) for case in found.cases] == [(ONE, SESSIONS), (TWO, SESSIONS)]
+    assert found.cases[0].median_ms == pytest.approx(20, rel=0.01)
+    assert 0.001 < found.cases[0].spread < 0.008
+    assert "not judged" in ran.out
+
+
+def test_an_unchanged_suite_holds_after_two_processes_a_case(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    machine.taken.clear()
+    ran = kmrun(suite, "--against-baseline", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert machine.taken == [ONE, ONE, TWO, TWO]
+    for seen in slowdowns(ran).values():
+        assert (seen["method"], seen["verdict"], seen["margin"]) == ("baseline", "holds", 0.03)
+        assert seen["low"] < 0 < seen["high"] < 0.03 < seen["visible"]
+    text = kmrun(suite, "--against-baseline").out
+    assert "delta" in text
+    assert "2 pass" in text
+
+
+def test_a_slower_case_breaks_the_contract_after_fresh_processes(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    machine.kernels[TWO] = 1.08
+    machine.taken.clear()
+    ran = kmrun(suite, "--against-baseline")
+    assert ran.code == 1
+    assert machine.taken == [ONE] * 2 + [TWO] * (2 + 10)
+    assert "FAIL max_slowdown 0.03" in ran.out
+    assert "% slower than the baseline of " in ran.out
+    assert "adding.yaml:14" in ran.out
+
+
+def test_a_slower_machine_is_no_slower_kernel(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    machine.kernels = {ONE: 1.06, TWO: 1.06}
+    machine.memory = machine.compute = 1.06
+    assert kmrun(suite, "--against-baseline").code == 0
+
+
+def test_a_machine_in_another_state_leaves_it_open_and_says_what_could_be_seen(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    machine.kernels = {ONE: 1.2}
+    machine.memory = 1.4
+    ran = kmrun(suite, "--against-baseline")
+    assert ran.code == 4
+    assert "the machine itself is 40 % slower than it was" in ran.out
+    assert "would have been seen" in ran.out
+
+
+def test_what_is_faster_is_told_and_fails_nothing(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    machine.kernels = {TWO: 0.5}
+    ran = kmrun(suite, "--against-baseline")
+    assert (ran.code, ran.err) == (0, f"faster than before: {TWO}; --save-baseline keeps that\n")
+
+
+def test_no_baseline_is_not_judged(kmrun, suite, machine):
+    ran = kmrun(suite, "--against-baseline")
+    said = "warning: adding has no baseline for cpu-test-8c: max_slowdown is not judged\n"
+    assert (ran.code, ran.err) == (0, said)
+    assert machine.taken == []
+    kmrun(suite, "--save-baseline")
+    FILE.rename("baselines/adding.h100-sxm.json")
+    assert "(there is one for h100-sxm)" in kmrun(suite, "--against-baseline").err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda found: found["device"].update(key="h100-sxm"),
+            "is of adding on h100-sxm, not on cpu-test-8c",
+        ),
+        (lambda found: found["device"].update(threads=4), "is of 4 threads, this run has 8"),
+        (
+            lambda found: found["cases"][1].update(digest="0" * 64),
+            f"{TWO} is defined in another way than it was",
+        ),
+        (lambda found: found.update(kmrun_baseline=2), "baseline format 2, this kmrun reads 1"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_before_anything_is_measured(kmrun, suite, machine, change, said):
+    kmrun(suite, "--save-baseline")
+    edit(FILE, change)
+    machine.supervisor.asked.clear()
+    ran = kmrun(suite, "--against-baseline")
+    assert ran.code == 2
+    assert said in ran.err
+    assert machine.supervisor.asked == ["enter", "exit"]
+
+
+def test_a_case_that_changed_in_the_suite_is_refused(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    Path(suite).write_text(SUITE.replace("dtype: fp32", "dtype: bf16"))
+    ran = kmrun(suite, "--against-baseline")
+    assert ran.code == 2
+    assert f"{ONE} and 1 more is defined in another way" in ran.err
+    Path(suite).write_text(SUITE.replace("0.03", "0.05").replace("[ci]", "[nightly]"))
+    assert kmrun(suite, "--against-baseline").code == 0
+
+
+def test_another_torch_is_warned_of(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    machine.supervisor.environment = {"torch": "2.14.0"}
+    ran = kmrun(suite, "--against-baseline")
+    assert (ran.code, ran.err) == (0, f"warning: {FILE.resolve()}: is of torch 2.13.0, this is 2.14.0\n")
+
+
+def test_new_cases_are_warned_of(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline", "-k", ONE)
+    ran = kmrun(suite, "--against-baseline")
+    assert (ran.code, machine.taken[-2:]) == (0, [ONE, ONE])
+    assert "1 case of this run not in it" in ran.err
+
+
+def test_only_chosen_cases_are_measured_anew(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    before = baselines.read(FILE)
+    kmrun(suite, "--save-baseline", "-k", TWO)
+    after = baselines.read(FILE)
+    assert after.case(ONE) == before.case(ONE)
+    assert after.case(TWO).sessions != before.case(TWO).sessions
+    machine.supervisor.environment = {"torch": "2.14.0"}
+    ran = kmrun(suite, "--save-baseline", "-k", TWO)
+    assert (ran.code, "is of torch 2.13.0, this is 2.14.0" in ran.err) == (2, True)
+    assert kmrun(suite, "--save-baseline").code == 0
+
+
+def test_wrong_and_dying_cases_are_left_out(kmrun, suite, machine):
+    machine.supervisor.found[ONE] = make_found(case_id=ONE, correct=False, findings=(GONE,))
+    machine.failing[TWO] = GONE
+    ran = kmrun(suite, "--save-baseline")
+    assert ran.code == 1
+    assert f"warning: not in the baseline: {ONE}\n" in ran.err
+    assert f"warning: not in the baseline: {TWO} (the kernel was killed)\n" in ran.err
+    assert not FILE.exists()
+
+
+def test_a_kernel_that_dies_in_a_fresh_process_is_an_error(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    machine.failing[TWO] = GONE
+    ran = kmrun(suite, "--against-baseline")
+    assert ran.code == 1
+    assert "the kernel was killed" in ran.out
+
+
+def test_an_interrupted_saving_leaves_the_old_file(kmrun, suite, machine, monkeypatch):
+    kmrun(suite, "--save-baseline")
+    before = FILE.read_text()
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "take_session", interrupted)
+    assert kmrun(suite, "--save-baseline").code == 130
+    assert FILE.read_text() == before
+    assert [path.name for path in FILE.parent.iterdir()] == [FILE.name]
+    ran = kmrun(suite, "--against-baseline", "--json")
+    assert (ran.code, [case["id"] for case in json.loads(ran.out)["cases"]]) == (130, [ONE])
+
+
+def test_a_saved_result_is_compared_with(kmrun, suite, machine):
+    assert kmrun(suite, "--save", "old.json").code == 0
+    ran = kmrun(suite, "--compare", "old.json", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert {seen["against"] for seen in slowdowns(ran).values()} == {"old.json"}
+    assert {seen["verdict"] for seen in slowdowns(ran).values()} == {"holds"}
+    machine.kernels[TWO] = 2.0
+    ran = kmrun(suite, "--compare", "old.json")
+    assert ran.code == 1
+    assert "% slower than old.json" in ran.out
+
+
+def test_a_saved_result_of_another_machine_or_suite_is_refused(kmrun, suite, machine):
+    kmrun(suite, "--save", "old.json")
+    (found,) = read(Path("old.json"))
+    edit(Path("old.json"), lambda document: document["device"].update(threads=4))
+    ran = kmrun(suite, "--compare", "old.json")
+    assert (ran.code, ran.err) == (2, "error: --compare old.json: is of cpu-test-4c, this is cpu-test-8c\n")
+    edit(Path("old.json"), lambda document: document["suite"].update(name="other"))
+    assert "is of other, not of adding" in kmrun(suite, "--compare", "old.json").err
+    assert kmrun(suite, "--compare", "nothing.json").code == 2
+    assert found.device.threads == CPU.threads
+
+
+def test_a_run_has_one_opponent(kmrun, suite, machine):
+    ran = kmrun(suite, "--save-baseline", "--against-baseline")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "error: --save-baseline and --against-baseline at once")
