@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kmrun.core.measurement import RunDevice
-    from kmrun.device.sampler import Source
     from kmrun.measure.supervisor import Supervisor
 
 KINDS = ("copy", "scale", "add", "triad", "read")
@@ -57,7 +56,6 @@ def command(
     from kmrun.cli.running import match_card
     from kmrun.cli.terminal import positive
     from kmrun.core.card import per_device
-    from kmrun.device.sampler import Sampler
     from kmrun.report import delivered
     from kmrun.report.table import encodable
     from kmrun.source.catalogue import load_cards
@@ -73,11 +71,14 @@ def command(
         if matched is not None and matched.llc_bytes:
             supervisor.use_cache_bytes(matched.llc_bytes)
         dtypes = asked_dtypes or (ON_CPU if supervisor.on_cpu else ON_GPU)
-        with Sampler(sensors_of(found)) as sampler:
+        with supervisor.watch.stretch() as meanwhile:
             ceilings = supervisor.delivered(
                 dtypes, KINDS, SECONDS * 1e9, total, (matmul_n,) if matmul_n else ()
             )
         peaks, remark = theory(found, matched is not None)
+        foreign = supervisor.environment.get("foreign_load")
+        if foreign:
+            remark = f"{remark} Too low, perhaps: {foreign}.".strip()
         result = delivered.Delivered(
             device=found,
             card=matched,
@@ -85,10 +86,10 @@ def command(
             missing=tuple(name for name in dtypes if name not in {rate.dtype for rate in ceilings.matmuls}),
             environment={
                 key: supervisor.environment[key]
-                for key in ("torch", "cuda", "hip", "python", "threads")
+                for key in ("torch", "driver", "cuda", "hip", "python", "threads", "foreign_load")
                 if key in supervisor.environment
             },
-            telemetry=sampler.telemetry,
+            telemetry=meanwhile.telemetry,
             vector_peaks=peaks,
             remark=remark,
         )
@@ -100,9 +101,10 @@ def command(
 
 def make_supervisor(device: str) -> "Supervisor":
     """Return what measures; the one place where measuring begins."""
+    from kmrun.cli.streams import say
     from kmrun.measure.supervisor import RunOptions, Supervisor
 
-    return Supervisor(device, RunOptions())
+    return Supervisor(device, RunOptions(), tell=say)
 
 
 def check_device(device: str) -> None:
@@ -138,13 +140,6 @@ def known_dtypes(words: "Sequence[str]") -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def sensors_of(device: "RunDevice") -> "Source | None":
-    """Return where a GPU's clocks are read while it is measured, None where nothing is known to read them by."""
-    from kmrun.device.sampler import nvml_source
-
-    return nvml_source(device.uuid) if device.kind == "cuda" and device.uuid else None
-
-
 def theory(device: "RunDevice", has_card: bool) -> "tuple[Mapping[str, float], str]":
     """Return the derived matmul peaks of a CPU by dtype, and what has to be said of the theoretical figures."""
     from kmrun.device.cpu_facts import cpu_facts
@@ -152,9 +147,7 @@ def theory(device: "RunDevice", has_card: bool) -> "tuple[Mapping[str, float], s
     if device.kind != "cpu":
         if has_card:
             return {}, ""
-        slice_of = (
-            "A MIG slice has no published roof" if " MIG " in device.name else "No card of the database fits"
-        )
+        slice_of = "A MIG slice has no published roof" if device.is_mig else "No card of the database fits"
         return {}, f"{slice_of}: no share of a theoretical figure is shown."
     cpu = cpu_facts()
     if cpu.vector_peak_fp32 is None or cpu.vector_peak_fp64 is None or not cpu.clock_is_highest:

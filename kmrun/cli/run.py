@@ -32,6 +32,9 @@ def command(
     hot_and_cold: Annotated[
         bool, typer.Option("--hot-and-cold", help="Time with hot caches as well.")
     ] = False,
+    lock_clocks: Annotated[
+        bool, typer.Option("--lock-clocks", help="Hold the GPU's base clock for the run; mostly needs root.")
+    ] = False,
     isolation: Annotated[
         str, typer.Option(metavar="|".join(ISOLATIONS), help="How kernel and reference are kept apart.")
     ] = "auto",
@@ -88,6 +91,7 @@ def command(
                 quick=quick,
                 flush_l2=not no_flush_l2,
                 hot_and_cold=hot_and_cold,
+                lock_clocks=lock_clocks,
                 isolation=isolation,
                 allow_inconclusive=allow_inconclusive,
                 card=card,

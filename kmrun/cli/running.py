@@ -52,6 +52,7 @@ class Settings:
     quick: bool = False
     flush_l2: bool = True
     hot_and_cold: bool = False
+    lock_clocks: bool = False
     isolation: str = "auto"
     allow_inconclusive: bool = False
     card: str = ""
@@ -204,18 +205,23 @@ def companion_of(settings: Settings) -> Companion:
 
 def make_supervisor(device: str, options: RunOptions, folder: str) -> AbstractContextManager[Supervising]:
     """Return the supervisor of a run; the one place where measuring begins."""
-    return Supervisor(device, options, folder)
+    return Supervisor(device, options, folder, tell=say)
 
 
 def match_card(catalogue: Catalogue, device: RunDevice, asked: Card | None) -> Card | None:
     """Return the card of a device: the one asked for, else what its driver's name says; None for a CPU.
 
     Raises:
-        UsageError: a card was asked for, but this is a CPU.
+        UsageError: a card was asked for, but this is a CPU, or a slice of a GPU.
     """
     if device.kind == "cpu":
         if asked is not None:
             raise UsageError(f"--card {asked.id} is a GPU, but this run is on the CPU", "leave --card out")
+        return None
+    if device.is_mig:
+        # The driver shows a slice the whole card's bus and clocks: its published peaks are no roof of the slice.
+        if asked is not None:
+            raise UsageError(f"--card {asked.id}: a MIG slice has no published roof", "leave --card out")
         return None
     if asked is not None:
         return asked
@@ -290,4 +296,5 @@ def _options(settings: Settings) -> RunOptions:
         quick=settings.quick,
         flush_l2=settings.flush_l2,
         hot_and_cold=settings.hot_and_cold,
+        lock_clocks=settings.lock_clocks,
     )

@@ -22,6 +22,9 @@ def command(
     hot_and_cold: Annotated[
         bool, typer.Option("--hot-and-cold", help="Time with hot caches as well.")
     ] = False,
+    lock_clocks: Annotated[
+        bool, typer.Option("--lock-clocks", help="Hold the GPU's base clock for the run; mostly needs root.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result document and nothing else.")] = False,
 ) -> None:
     """Time one function, beside its reference where one is named.
@@ -41,6 +44,7 @@ def command(
         quick=quick,
         flush_l2=not no_flush_l2,
         hot_and_cold=hot_and_cold,
+        lock_clocks=lock_clocks,
         as_json=json,
     )
     text = draft(target, arg or [], ref, Path())

@@ -183,3 +183,8 @@ class RunDevice:
     threads: int | None = None
     pci_address: str | None = None
     """`0000:c1:00.0`: what AMD's sensors are found by."""
+
+    @property
+    def is_mig(self) -> bool:
+        """Whether this is a slice of a GPU: the driver says so in the name, `... MIG 1g.10gb`."""
+        return " MIG " in self.name

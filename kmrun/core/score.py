@@ -108,7 +108,7 @@ def score(case: Case, found: Measurement, device: RunDevice, ceilings: Ceilings,
     )
     ceiling_s, labels = _held_ceiling(ceiling, time.value)
     if device.kind != "cpu" and roofs.card is None:
-        labels = (*labels, "unverified roof")
+        labels = (*labels, "slice" if device.is_mig else "unverified roof")
     memory_roof_s = moved / roofs.bandwidth if moved and roofs.bandwidth and cold else None
     compute_roof_s = flops / roofs.compute if flops and roofs.compute else None
     roof_s = _longest(memory_roof_s, compute_roof_s)

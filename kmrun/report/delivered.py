@@ -10,6 +10,7 @@ from kmrun.core.card import Card
 from kmrun.core.measurement import Ceilings, RunDevice
 from kmrun.core.telemetry import Telemetry
 from kmrun.core.units import BANDWIDTH, BYTES, FLOP_RATE, Family, format_quantity
+from kmrun.report.machine import throttling
 from kmrun.report.numbers import duration, percent
 
 VERSION = 1
@@ -134,7 +135,7 @@ def _clocks(telemetry: Telemetry) -> str:
     parts = [f"{telemetry.sm_mhz:.0f}{most} MHz"]
     parts += [f"{telemetry.power_w:.0f} W"] if telemetry.power_w is not None else []
     parts += [f"{telemetry.temp_c:.0f} C"] if telemetry.temp_c is not None else []
-    parts += [reason.replace("_", " ") for reason in telemetry.throttle if reason != "idle"]
+    parts += throttling(telemetry.throttle)
     return f"held meanwhile: {' · '.join(parts)}"
 
 

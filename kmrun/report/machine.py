@@ -1,6 +1,6 @@
 """What the machine was doing meanwhile, in words: clocks, power, heat, who else was there, how old a ceiling is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kmrun.core.clocks import IDLE
 from kmrun.core.result import CaseResult, CeilingEntry, TelemetryEntry
@@ -21,7 +21,7 @@ def machine_line(cases: Sequence[CaseResult]) -> str:
         _clocks(seen),
         _highest([one.power_w for one in seen], "W"),
         _highest([one.temp_c for one in seen], "C"),
-        *_throttling(seen),
+        *throttling(reason for one in seen for reason in one.throttle),
         _cores([one.other_cores for one in on_cpu], "used by others"),
         _cores([one.stolen_cores for one in on_cpu], "stolen by the host"),
     ]
@@ -34,7 +34,8 @@ def clock_sentence(case: CaseResult) -> str:
     if seen is None or "min_roof" not in broken or case.roof_clk_fraction is None or seen.sm_mhz_held is None:
         return ""
     of = f" of {seen.sm_mhz_max:.0f}" if seen.sm_mhz_max else ""
-    why = f" ({', '.join(_throttling([seen]))})" if _throttling([seen]) else ""
+    reasons = ", ".join(throttling(seen.throttle))
+    why = f" ({reasons})" if reasons else ""
     at = percent(case.roof_clk_fraction)
     return f"The card held {seen.sm_mhz_held:.0f}{of} MHz{why}: of the roof at those clocks it is at {at}."
 
@@ -69,8 +70,9 @@ def _highest(values: Sequence[float | None], unit: str) -> str:
     return f"{max(known):.0f} {unit}" if known else ""
 
 
-def _throttling(seen: Sequence[TelemetryEntry]) -> list[str]:
-    reasons = dict.fromkeys(reason for one in seen for reason in one.throttle if reason != IDLE)
+def throttling(reasons: Iterable[str]) -> list[str]:
+    """Return reasons for a lower clock as people read them, each once; being idle is none."""
+    reasons = dict.fromkeys(reason for reason in reasons if reason != IDLE)
     return [_SAID.get(reason, reason.removeprefix("sw_").replace("_", " ")) for reason in reasons]
 
 

@@ -21,6 +21,7 @@ LABELS = {
     "ceiling beaten": "faster than the measured ceiling, which was measured too low: it counts as 100 %",
     "far above ceiling": "far faster than the measured ceiling: a cache effect or a wrong formula, no %ceil",
     "unverified roof": "no card of the database matches this device: name one with --card",
+    "slice": "a MIG slice has no published roof: only %ceil says how good this is",
     "time unverified": "the second clock did not confirm the first: calls too short, or a machine too busy",
     "untested on hardware": "no such card has run kmrun yet: believe these figures with care",
     "hot": "caches were not flushed between calls",

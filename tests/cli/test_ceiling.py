@@ -1,12 +1,16 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import pytest
 
 from kmrun.cli import ceiling
 from kmrun.core.measurement import Bandwidth, Ceilings, MatmulRate, RunDevice
+from kmrun.core.telemetry import Telemetry
+from kmrun.measure.watch import Stretch
 
 H100 = RunDevice(
     kind="cuda",
@@ -37,6 +41,10 @@ FOUND = Ceilings(
     wall_ns=2.9e9,
 )
 
+MEANWHILE = Telemetry(
+    "nvml", 2.9, sm_mhz=1410, sm_mhz_max=1980, power_w=612, temp_c=66, throttle=("sw_power_cap",)
+)
+
 
 class Measuring:
     """Hands back prepared ceilings, and notes what it was asked."""
@@ -46,6 +54,11 @@ class Measuring:
         self.on_cpu = device.kind == "cpu"
         self.environment = {"torch": "2.13.0", "cuda": "13.0", "hip": None, "isolation": "paired"}
         self.asked: list[Any] = []
+        self.watch = self
+
+    @contextmanager
+    def stretch(self) -> Iterator[Stretch]:
+        yield Stretch(0.0, MEANWHILE)
 
     def __enter__(self) -> Self:
         return self
@@ -89,6 +102,7 @@ def test_a_card_against_its_sheet(kmrun, measuring) -> None:
         "",
         "  no matmul here in fp8_e4m3",
         "",
+        "  held meanwhile: 1410 of 1980 MHz · 612 W · 66 C · power cap",
         "  Use this as the honest 100 %: the best of repeated runs, measured now in 2.9 s.",
     ]
 
@@ -107,7 +121,7 @@ def test_the_document(kmrun, measuring) -> None:
     }
     assert [entry["dtype"] for entry in found["matmuls"]] == ["bf16", "fp32", "tf32"]
     assert found["missing_dtypes"] == ["fp16", "fp8_e4m3", "int8"]
-    assert found["telemetry"]["sm_mhz"] is None
+    assert (found["telemetry"]["sm_mhz"], found["telemetry"]["throttle"]) == (1410, ["sw_power_cap"])
     cache, wanted = fake.asked
     assert cache == 50 << 20
     assert wanted == (ceiling.ON_GPU, ("copy", "scale", "add", "triad", "read"), 3e9, 512_000_000, (4096,))
@@ -167,3 +181,10 @@ def test_what_does_not_fit_is_a_sentence() -> None:
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("error: the ceilings need 1000 TB of ")
     assert done.stderr.endswith("hint: a smaller --mb or --matmul-n\n")
+
+
+def test_others_on_the_card_are_told(kmrun, measuring) -> None:
+    fake = measuring(H100)
+    fake.environment["foreign_load"] = "another process (pid 4242) had the card before the run"
+    ran = kmrun("ceiling")
+    assert "  Too low, perhaps: another process (pid 4242) had the card before the run." in ran.out

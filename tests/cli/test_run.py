@@ -1,10 +1,13 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from kmrun.cli import running
-from kmrun.core.measurement import Finding
+from kmrun.core.measurement import Finding, RunDevice
+from kmrun.core.observed import Observed
+from kmrun.core.telemetry import Telemetry
 from kmrun.errors import EnvironmentLacks
 from kmrun.store.results import read
 from support.cases import GPU, make_found
@@ -27,6 +30,13 @@ kernels:
       - {max_ms: 100}
 """
 ONE, TWO = "add[n=1024]", "add[n=2048]"
+T4_CLAIMS = """\
+    flops: 8140800000
+    peak: {units: vector, in: fp32}
+    contract:
+      - {min_roof: 0.9}
+      - {min_roof_clk: 0.9}
+"""
 WRONG = Finding("wrong_result", "o differs from the fp64 reference by 0.5", "kernel", "fail")
 UNDECIDED = Finding("cannot_cross", "this case needs --isolation inline", "undecided", "inconclusive")
 
@@ -105,9 +115,9 @@ def test_options_reach_the_supervisor(kmrun, suite, measuring):
     ((device, options, folder),) = supervisor.given
     assert (device, folder) == ("cuda:1", str(suite.parent))
     assert (options.seed, options.quick, options.flush_l2, options.isolation) == (5, True, False, "serial")
-    assert options.hot_and_cold is False
-    kmrun("adding.yaml", "--hot-and-cold")
-    assert supervisor.given[-1][1].hot_and_cold is True
+    assert (options.hot_and_cold, options.lock_clocks) == (False, False)
+    kmrun("adding.yaml", "--hot-and-cold", "--lock-clocks")
+    assert (supervisor.given[-1][1].hot_and_cold, supervisor.given[-1][1].lock_clocks) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -264,6 +274,53 @@ def test_a_card_that_is_asked_for_gives_the_roof(kmrun, suite, measuring):
     unmatched = json.loads(kmrun("adding.yaml", "--json").out)
     assert unmatched["device"]["card"] is None
     assert "unverified roof" in unmatched["cases"][0]["labels"]
+
+
+def test_a_slice_has_no_published_roof(kmrun, suite, measuring):
+    slow = {name: make_found(rivals=()) for name in (ONE, TWO)}
+    measuring(slow, device=replace(GPU, name="NVIDIA H100 80GB HBM3 MIG 1g.10gb"))
+    document = json.loads(kmrun("adding.yaml", "--json").out)
+    assert document["device"]["card"] is None
+    assert document["cases"][0]["roof_fraction"] is None
+    assert "slice" in document["cases"][0]["labels"]
+    ran = kmrun("adding.yaml", "--card", "h100-sxm")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: --card h100-sxm: a MIG slice has no published roof\n")
+
+
+def test_a_card_under_its_power_cap_is_scored_at_the_clock_that_it_held(kmrun, suite, measuring):
+    """A T4 that held 877 of 1590 MHz: 52.7 % of its fp32 roof are 95.5 % of what it could do then."""
+    suite.write_text(SUITE.replace("    contract:\n", T4_CLAIMS))
+    seconds = 8.1408e9 / 8.1408e12 / 0.527
+    window = Telemetry(
+        **{"source": "nvml", "window_s": 0.4, "sm_mhz": 877.0, "sm_mhz_low": 870.0, "sm_mhz_max": 1590.0},
+        **{"mem_mhz": 5000.0, "mem_mhz_max": 5001.0, "temp_c": 74.0, "throttle": ("sw_power_cap",)},
+    )
+    seen = make_found(
+        samples_ns=tuple(seconds * 1e9 + i for i in range(41)),
+        rivals=(),
+        observed=Observed(window, 69.8, 132.0),
+    )
+    t4 = RunDevice("cuda", 0, "Tesla T4", 15655829504, "7.5", 1.59e9, 40, 4 << 20)
+    measuring({ONE: seen, TWO: seen}, device=t4)
+    ran = kmrun("adding.yaml")
+    assert ran.code == 1
+    lines = ran.out.splitlines()
+    head = next(line for line in lines if "%roof" in line)
+    assert "%roof  @clk" in head
+    assert "53 %  96 %" in lines[lines.index(head) + 1]
+    assert lines[lines.index(head) + 3].strip() == "877 of 1590 MHz · 70 W · 74 C · power cap"
+    said = " ".join(ran.out.split())
+    assert "The card held 877 of 1590 MHz (power cap): of the roof at those clocks it is at 96 %." in said
+    case = json.loads(kmrun("adding.yaml", "--json").out)["cases"][0]
+    assert (case["roof_fraction"], case["roof_clk_fraction"]) == pytest.approx((0.527, 0.955), abs=1e-3)
+    assert [clause["verdict"] for clause in case["clauses"][1:]] == ["fail", "pass", "pass"]
+    telemetry = case["telemetry"]
+    assert (telemetry["sm_mhz_held"], telemetry["power_w"], telemetry["energy_mj_per_call"]) == (
+        877,
+        69.8,
+        132,
+    )
 
 
 def test_warnings_of_a_suite_go_to_stderr(kmrun, suite, measuring):
