@@ -20,6 +20,9 @@ CHIPS = {
 SIGNS = {"pass": "\N{CHECK MARK}", "fail": "\N{MULTIPLICATION X}", "warn": "?", "skip": "\N{EN DASH}"}
 """Class to the sign that says the same without colour."""
 
+FOLD = 40
+"""Tables that are longer begin folded, where nothing in them is broken."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:

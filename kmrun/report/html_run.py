@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from kmrun.core.card import Card
 from kmrun.core.result import CaseResult, Result
 from kmrun.core.units import BANDWIDTH, FLOP_RATE, format_quantity
+from kmrun.report.html_facts import provenance_tables, repro_table, telemetry_table
 from kmrun.report.html_figures import is_shown, roofline_figure, scaling_figures, telemetry_figure
 from kmrun.report.html_parts import (
     CHIPS,
@@ -19,14 +20,7 @@ from kmrun.report.html_parts import (
     Tile,
     verdict,
 )
-from kmrun.report.html_tables import (
-    clause_tables,
-    correctness_table,
-    kernel_tables,
-    provenance_tables,
-    repro_table,
-    telemetry_table,
-)
+from kmrun.report.html_tables import clause_tables, correctness_table, kernel_tables, slowdown_table
 from kmrun.report.numbers import count, duration, percent
 from kmrun.report.view import Paragraph, View, view
 from kmrun.report.words import WORDS, word_of
@@ -160,9 +154,12 @@ def _sections(result: Result, shown: View, card: Card | None, anchor: str) -> li
     scaling, left_out = scaling_figures(f"{anchor}-scale", result)
     strip = telemetry_figure(f"{anchor}-tele", result)
     telemetry, correctness = telemetry_table(result), correctness_table(result)
-    clauses = clause_tables(result)
+    clauses, slowdown = clause_tables(result), slowdown_table(result)
     sections = [
         Section(f"{anchor}-roofline", "Roofline", figures=() if roofline is None else (roofline,)),
+        Section(
+            f"{anchor}-slowdown", "Against the other version", tables=() if slowdown is None else (slowdown,)
+        ),
         Section(f"{anchor}-kernels", "Kernels", tables=kernel_tables(result, shown, anchor)),
         Section(f"{anchor}-scaling", "Scaling", left_out, figures=scaling, panels=True),
         Section(f"{anchor}-contracts", "Contract clauses", tables=clauses),

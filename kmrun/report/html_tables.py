@@ -1,4 +1,4 @@
-"""The tables of a run: cases, clauses, correctness, telemetry, commands."""
+"""The tables of a run: its cases, their clauses, comparisons and correctness."""
 
 import math
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from markupsafe import Markup
 from kmrun.core.result import CaseResult, ClauseEntry, Result
 from kmrun.core.units import format_number
 from kmrun.report.html_figures import is_shown
-from kmrun.report.html_parts import Cell, Head, Line, Table, number, verdict, without_empty_columns
+from kmrun.report.html_parts import FOLD, Cell, Head, Line, Table, number, verdict, without_empty_columns
 from kmrun.report.numbers import count, percent, readable
 from kmrun.report.plots.distribution import Span, distribution, span_of
 from kmrun.report.plots.element import element, title
-from kmrun.report.shell import shell_word
-from kmrun.report.view import View, repro
+from kmrun.report.plots.interval import axis_of, interval, signed
+from kmrun.report.view import View
 from kmrun.report.words import case_labels
 
 HINTS = {
@@ -29,8 +29,6 @@ HINTS = {
     "contract": "the verdict",
 }
 _LEFT = ("case", "bound", "contract")
-_FOLD = 40
-"""Tables that are longer begin folded, where nothing in them is broken."""
 _BAR = 60.0
 
 
@@ -102,9 +100,53 @@ def clause_tables(result: Result) -> tuple[Table, ...]:
         tables.append(_clauses("Broken, undecided or not judged", open_ones, folded=False))
     if kept:
         tables.append(
-            _clauses(f"Kept: {count(len(kept), 'clause')}", kept, folded=bool(open_ones) or len(kept) > _FOLD)
+            _clauses(f"Kept: {count(len(kept), 'clause')}", kept, folded=bool(open_ones) or len(kept) > FOLD)
         )
     return tuple(tables)
+
+
+def slowdown_table(result: Result) -> Table | None:
+    """Return every comparison with another version of the same kernel, the slowest first; None without any."""
+    pairs = [(case, case.slowdown) for case in result.cases if case.slowdown is not None]
+    if not pairs:
+        return None
+    axis = axis_of([found for _, found in pairs])
+    words = {"holds": "pass", "broken": "FAIL", "inconclusive": "INCONCLUSIVE"}
+    pairs.sort(key=lambda pair: (list(words).index(pair[1].verdict) != 1, -(pair[1].slowdown or 0.0)))
+    heads = (
+        Head("case", "left"),
+        Head("slower by", "num", "new time over old time, less one"),
+        Head("with its interval", "left", "the solid line is no change, the dashed line what is allowed"),
+        Head("from", "num"),
+        Head("to", "num"),
+        Head("allowed", "num"),
+        Head("visible", "num", "the smallest slowdown that this run could have called"),
+        Head("blocks", "num"),
+        Head("processes", "num"),
+        Head("against", "left"),
+        Head("verdict", "left"),
+        Head("why", "left"),
+    )
+    lines = []
+    for case, found in pairs:
+        word = words[found.verdict]
+        picture = Markup(interval(found, axis, "fail" if found.verdict == "broken" else "kept"))
+        cells = (
+            Cell(case.id, "left"),
+            number("-" if found.slowdown is None else signed(found.slowdown)),
+            Cell("", "spark", svg=picture or None),
+            *(number("-" if end is None else signed(end)) for end in (found.low, found.high)),
+            number(signed(found.margin)),
+            number("-" if found.visible is None else signed(found.visible)),
+            number(str(found.blocks)),
+            number(str(found.processes)),
+            Cell(f"{found.against} ({found.method})", "left"),
+            verdict(word, found.verdict),
+            Cell(found.reason or "-", "left"),
+        )
+        lines.append(Line(cells))
+    table = Table("Slower or faster than the other version", heads, tuple(lines))
+    return without_empty_columns(table, ("case", "slower by", "verdict"))
 
 
 def correctness_table(result: Result) -> Table | None:
@@ -150,125 +192,7 @@ def correctness_table(result: Result) -> Table | None:
     wrong = any(not check.ok for case in result.cases for check in case.checks)
     table = Table("Worst comparison of every output", heads, tuple(line for _, line in rows), folded=False)
     kept = without_empty_columns(table, ("case", "result"))
-    return replace(kept, folded=len(rows) > _FOLD and not wrong)
-
-
-def telemetry_table(result: Result) -> Table | None:
-    """Return what the machine was doing while each case was timed, None where nothing was read."""
-    lines = []
-    for case in result.cases:
-        seen = case.telemetry
-        if seen is None:
-            continue
-        throttle = ", ".join(
-            f"{reason.replace('_', ' ')} {percent(seen.throttle_fraction.get(reason))}"
-            for reason in seen.throttle
-        )
-        held = _of(seen.sm_mhz_held, seen.sm_mhz_max)
-        lines.append(
-            Line(
-                (
-                    Cell(case.id, "left"),
-                    number(held),
-                    number(_plain(seen.mem_mhz)),
-                    number(_plain(seen.temp_c)),
-                    number(_plain(seen.power_w)),
-                    number("-" if seen.energy_mj_per_call is None else readable(seen.energy_mj_per_call)),
-                    Cell(throttle or "-", "left"),
-                    number("-" if seen.other_cores is None else readable(seen.other_cores, 2)),
-                    number("-" if seen.stolen_cores is None else readable(seen.stolen_cores, 2)),
-                    Cell(seen.note or "-", "left"),
-                )
-            )
-        )
-    if not lines:
-        return None
-    heads = (
-        Head("case", "left"),
-        Head("clock MHz", "num", "held, of the highest"),
-        Head("memory MHz", "num"),
-        Head("°C", "num"),
-        Head("W", "num", "mean over a second or more of nothing but this kernel"),
-        Head("mJ/call", "num"),
-        Head("slowed by", "left"),
-        Head("other cores", "num", "CPU cores that others used meanwhile"),
-        Head("stolen cores", "num", "CPU cores that the hypervisor gave to others"),
-        Head("note", "left"),
-    )
-    table = without_empty_columns(Table("While each case was timed", heads, tuple(lines)), ("case",))
-    return (
-        Table(table.caption, table.heads, table.lines, folded=len(lines) > _FOLD)
-        if len(table.heads) > 1
-        else None
-    )
-
-
-def repro_table(result: Result) -> Table:
-    """Return the command that runs each case again."""
-    heads = (Head("case", "left"), Head("command", "left"))
-    lines = tuple(
-        Line((Cell(case.id, "left"), Cell(repro(result, case.id), "code"))) for case in result.cases
-    )
-    return Table("One case again, on the same inputs", heads, lines, folded=len(lines) > _FOLD)
-
-
-def provenance_tables(result: Result) -> tuple[Table, ...]:
-    """Return what is needed to believe the figures: the run, the device, the software."""
-    device, suite = result.device, result.suite
-    run = [
-        ("suite", suite.name),
-        ("file", suite.file),
-        ("SHA-256 of the file", suite.digest),
-        ("command", " ".join(shell_word(word) for word in result.command)),
-        ("started", result.started),
-        ("complete", "yes" if result.complete else "no: interrupted, or still going on"),
-        ("wall time", f"{readable(result.wall_s)} s"),
-        ("seed", result.seed),
-        ("error rate", f"{result.error_rate:g}, one-sided, of one clause"),
-    ]
-    machine = [
-        ("device", device.name),
-        ("kind", device.kind),
-        ("card", device.card),
-        ("memory", f"{readable(device.memory_bytes / 2**30)} GiB"),
-        ("cache", None if device.cache_bytes is None else f"{readable(device.cache_bytes / 2**20)} MiB"),
-        ("compute capability", device.compute_capability),
-        ("multiprocessors", device.sm_count),
-        (
-            "highest clock",
-            None if device.max_clock_hz is None else f"{readable(device.max_clock_hz / 1e6, 4)} MHz",
-        ),
-        ("cores", device.cores),
-        ("threads used", device.threads),
-        ("uuid", device.uuid),
-    ]
-    return (_pairs("Run", run), _pairs("Device", machine), _pairs("Software", flat(result.environment)))
-
-
-def flat(found: object, name: str = "") -> list[tuple[str, object]]:
-    """Return nested mappings as (dotted name, value) pairs."""
-    if isinstance(found, dict):
-        return [
-            pair
-            for key, value in found.items()
-            for pair in flat(value, f"{name}.{key}" if name else str(key))
-        ]
-    if isinstance(found, list | tuple):
-        return [(name, ", ".join(map(str, found)))]
-    return [(name, found)]
-
-
-def _pairs(caption: str, found: Sequence[tuple[str, object]]) -> Table:
-    lines = [
-        Line((Cell(name, "left"), Cell(_said(value), "left")))
-        for name, value in found
-        if value not in (None, "")
-    ]
-    return Table(caption, (Head("what", "left"), Head("value", "left")), tuple(lines), css="pairs")
-
-
-def _said(value: object) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+    return replace(kept, folded=len(rows) > FOLD and not wrong)
 
 
 def _clauses(caption: str, pairs: Sequence[tuple[CaseResult, ClauseEntry]], *, folded: bool) -> Table:
@@ -318,13 +242,3 @@ def _bar(used: float | None) -> Markup | None:
             class_="plot bar",
         )
     )
-
-
-def _of(value: float | None, most: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.0f}" if most is None else f"{value:.0f} of {most:.0f}"
-
-
-def _plain(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0f}"

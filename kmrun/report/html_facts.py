@@ -1,0 +1,137 @@
+"""The tables around the figures of a run: what the machine did, where all this comes from, how to run it again."""
+
+from collections.abc import Sequence
+
+from kmrun.core.result import Result
+from kmrun.report.html_parts import FOLD, Cell, Head, Line, Table, number, without_empty_columns
+from kmrun.report.numbers import percent, readable
+from kmrun.report.shell import shell_word
+from kmrun.report.view import repro
+
+
+def telemetry_table(result: Result) -> Table | None:
+    """Return what the machine was doing while each case was timed, None where nothing was read."""
+    lines = []
+    for case in result.cases:
+        seen = case.telemetry
+        if seen is None:
+            continue
+        throttle = ", ".join(
+            f"{reason.replace('_', ' ')} {percent(seen.throttle_fraction.get(reason))}"
+            for reason in seen.throttle
+        )
+        held = _of(seen.sm_mhz_held, seen.sm_mhz_max)
+        lines.append(
+            Line(
+                (
+                    Cell(case.id, "left"),
+                    number(held),
+                    number(_plain(seen.mem_mhz)),
+                    number(_plain(seen.temp_c)),
+                    number(_plain(seen.power_w)),
+                    number("-" if seen.energy_mj_per_call is None else readable(seen.energy_mj_per_call)),
+                    Cell(throttle or "-", "left"),
+                    number("-" if seen.other_cores is None else readable(seen.other_cores, 2)),
+                    number("-" if seen.stolen_cores is None else readable(seen.stolen_cores, 2)),
+                    Cell(seen.note or "-", "left"),
+                )
+            )
+        )
+    if not lines:
+        return None
+    heads = (
+        Head("case", "left"),
+        Head("clock MHz", "num", "held, of the highest"),
+        Head("memory MHz", "num"),
+        Head("°C", "num"),
+        Head("W", "num", "mean over a second or more of nothing but this kernel"),
+        Head("mJ/call", "num"),
+        Head("slowed by", "left"),
+        Head("other cores", "num", "CPU cores that others used meanwhile"),
+        Head("stolen cores", "num", "CPU cores that the hypervisor gave to others"),
+        Head("note", "left"),
+    )
+    table = without_empty_columns(Table("While each case was timed", heads, tuple(lines)), ("case",))
+    return (
+        Table(table.caption, table.heads, table.lines, folded=len(lines) > FOLD)
+        if len(table.heads) > 1
+        else None
+    )
+
+
+def repro_table(result: Result) -> Table:
+    """Return the command that runs each case again."""
+    heads = (Head("case", "left"), Head("command", "left"))
+    lines = tuple(
+        Line((Cell(case.id, "left"), Cell(repro(result, case.id), "code"))) for case in result.cases
+    )
+    return Table("One case again, on the same inputs", heads, lines, folded=len(lines) > FOLD)
+
+
+def provenance_tables(result: Result) -> tuple[Table, ...]:
+    """Return what is needed to believe the figures: the run, the device, the software."""
+    device, suite = result.device, result.suite
+    run = [
+        ("suite", suite.name),
+        ("file", suite.file),
+        ("SHA-256 of the file", suite.digest),
+        ("command", " ".join(shell_word(word) for word in result.command)),
+        ("started", result.started),
+        ("complete", "yes" if result.complete else "no: interrupted, or still going on"),
+        ("wall time", f"{readable(result.wall_s)} s"),
+        ("seed", result.seed),
+        ("error rate", f"{result.error_rate:g}, one-sided, of one clause"),
+    ]
+    machine = [
+        ("device", device.name),
+        ("kind", device.kind),
+        ("card", device.card),
+        ("memory", f"{readable(device.memory_bytes / 2**30)} GiB"),
+        ("cache", None if device.cache_bytes is None else f"{readable(device.cache_bytes / 2**20)} MiB"),
+        ("compute capability", device.compute_capability),
+        ("multiprocessors", device.sm_count),
+        (
+            "highest clock",
+            None if device.max_clock_hz is None else f"{readable(device.max_clock_hz / 1e6, 4)} MHz",
+        ),
+        ("cores", device.cores),
+        ("threads used", device.threads),
+        ("uuid", device.uuid),
+    ]
+    return (_pairs("Run", run), _pairs("Device", machine), _pairs("Software", flat(result.environment)))
+
+
+def flat(found: object, name: str = "") -> list[tuple[str, object]]:
+    """Return nested mappings as (dotted name, value) pairs."""
+    if isinstance(found, dict):
+        return [
+            pair
+            for key, value in found.items()
+            for pair in flat(value, f"{name}.{key}" if name else str(key))
+        ]
+    if isinstance(found, list | tuple):
+        return [(name, ", ".join(map(str, found)))]
+    return [(name, found)]
+
+
+def _pairs(caption: str, found: Sequence[tuple[str, object]]) -> Table:
+    lines = [
+        Line((Cell(name, "left"), Cell(_said(value), "left")))
+        for name, value in found
+        if value not in (None, "")
+    ]
+    return Table(caption, (Head("what", "left"), Head("value", "left")), tuple(lines), css="pairs")
+
+
+def _said(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _of(value: float | None, most: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if most is None else f"{value:.0f} of {most:.0f}"
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"
