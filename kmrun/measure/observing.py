@@ -78,8 +78,9 @@ def clock_mode(trial: "Trial") -> ClockMode:
         if asked == "locked" and not trial.run.on_cpu:
             trial.label("clock not locked")
         return "sustained" if asked == "locked" else asked
-    window = trial.known["observed"].window if "observed" in trial.known else None
-    if window is not None and window.sm_mhz and window.sm_mhz_low < (1 - STEADY) * window.sm_mhz:
+    readings = trial.known["observed"].window.readings if "observed" in trial.known else ()
+    clocks = [reading.sm_mhz for reading in readings if reading.sm_mhz is not None]
+    if clocks and min(clocks) < (1 - STEADY) * max(clocks):
         trial.label("clock not held")
     return "locked"
 
