@@ -20,6 +20,7 @@ from kmrun.errors import EnvironmentLacks
 
 WAIT_S = 600.0
 _LOOK_S = 0.5
+_NO_GPU = "only a GPU's clock can be held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,10 @@ def known_by(device: RunDevice, claim: Claim) -> RunDevice:
 
 def about(claim: Claim, device: RunDevice) -> dict[str, Any]:
     """Return what a result's environment says of a claim: the driver, the power limit, and what may disturb."""
-    if device.kind == "cpu" and claim.clock is None:
-        return {}
     clock = claim.clock
+    if device.kind == "cpu":
+        unlocked = {"clocks_locked": False, "clocks_not_locked_because": _NO_GPU}
+        return unlocked if clock is not None else {}
     return {
         "driver": claim.driver,
         "power_limit_w": claim.facts.get("power_limit_w"),
@@ -84,7 +86,7 @@ def claimed(
     """
     gpu = chosen_gpu(device)
     if gpu is None:
-        clock = HeldClock(None, "only a GPU's clock can be held") if lock_clocks else None
+        clock = HeldClock(None, _NO_GPU) if lock_clocks else None
         if clock is not None:
             tell(f"warning: clocks are not locked: {clock.why_not}\n")
         yield Claim(clock=clock)

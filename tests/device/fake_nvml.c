@@ -10,6 +10,7 @@
    FAKE_NVML_AFTER    how many reads of the power succeed (0)
    FAKE_NVML_SM       the SM clock (585), FAKE_NVML_REASONS: the bits of the reasons (1)
    FAKE_NVML_HOT      number of reads of the reasons after which thermal slowdown sets in
+   FAKE_NVML_LOG      a file that takes a line for each clock that is locked or given back
    FAKE_NVML_PERMIT   clocks may be locked; FAKE_NVML_KEEP: but not given back
    FAKE_NVML_LIMIT    the power limit in W (70)
    FAKE_NVML_USED     MiB of memory in use (450), FAKE_NVML_ALONE: no process is seen
@@ -42,6 +43,12 @@ static int number(const char *variable, int otherwise) {
 static int mode(const char *name) {
     const char *text = getenv("FAKE_NVML_MODE");
     return text && strcmp(text, name) == 0;
+}
+
+static void note(const char *what) {
+    const char *path = getenv("FAKE_NVML_LOG");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (file) { fprintf(file, "%s\n", what); fclose(file); }
 }
 
 static void hang(void) { for (;;) pause(); }
@@ -96,12 +103,14 @@ int nvmlDeviceGetTotalEnergyConsumption(Device *device, unsigned long long *mill
 int nvmlDeviceSetGpuLockedClocks(Device *device, unsigned low, unsigned high) {
     (void)device; (void)low;
     if (!number("FAKE_NVML_PERMIT", 0)) return NO_PERMISSION;
+    note("locked");
     locked = high == 0xffffff01u ? 1005 : (int)high; /* the clock that the power limit always leaves */
     return OK;
 }
 int nvmlDeviceResetGpuLockedClocks(Device *device) {
     (void)device;
     if (!number("FAKE_NVML_PERMIT", 0) || number("FAKE_NVML_KEEP", 0)) return NO_PERMISSION;
+    note("given back");
     locked = 0;
     return OK;
 }

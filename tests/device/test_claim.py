@@ -219,4 +219,6 @@ def test_what_the_environment_says_of_a_claim() -> None:
         **{"clocks_locked": True, "clocks_not_locked_because": None},
     }
     assert about(Claim(), cpu) == {}
+    because = "only a GPU's clock can be held"
+    assert about(locked, cpu) == {"clocks_locked": False, "clocks_not_locked_because": because}
     assert known_by(cpu, locked) == cpu
