@@ -26,6 +26,7 @@ COMMANDS = {
     "list": "show the cases that a suite expands to",
     "diff": "show how two results differ",
     "report": "results, or a card, as one self-contained HTML file",
+    "floors": "raise the floors of a suite to what a result showed",
     "explain": "explain a diagnostic code",
     "schema": "print the JSON Schema of a document kind",
     "init": "write a small, working suite for a function",

@@ -22,8 +22,8 @@ _clock = time.perf_counter_ns
 _SLICE_BYTES = {"cpu": 8 * 2**20, "cuda": 256 * 2**20}
 _RING_BYTES = {"cpu": (64 * 2**20, 256 * 2**20), "cuda": (2**30, 2**30)}
 """Least and most of the ring; twice the last-level cache lies between on most machines."""
-_MATRIX = {"cpu": 512, "cuda": 4096}
-_CALLS = 2
+_MATRIX = {"cpu": 384, "cuda": 4096}
+_CALLS = 4
 """Timed calls of a yardstick in a turn, after one that is thrown away."""
 _LEAST_BLOCKS = 5
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kmrun.core.case import Path
 
-_LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 """What the YAML parser counts as the end of a line."""
 
 
@@ -31,7 +31,7 @@ class Source:
     @cached_property
     def lines(self) -> list[str]:
         """The lines, without their ends."""
-        return _LINE_END.split(self.text)
+        return LINE_END.split(self.text)
 
     def line(self, number: int) -> str:
         """Return the line of that number, counted from 1; empty past the end."""
