@@ -7,14 +7,15 @@ points here have kept their C interface through all its versions.
 import ctypes
 import sys
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kmrun.device.cuda_attributes import ATTRIBUTES
+from kmrun.device.driver_library import SUCCESS, DriverLibrary, Naming, NoDriver, load
 from kmrun.errors import EnvironmentLacks
 
 _LIBRARIES = {"linux": ("libcuda.so.1", "libcuda.so"), "win32": ("nvcuda.dll",)}
-_SUCCESS, _INVALID_VALUE, _NO_DEVICE, _NOT_SUPPORTED = 0, 1, 100, 801
+_INVALID_VALUE, _NO_DEVICE, _NOT_SUPPORTED = 1, 100, 801
 _PROBED = range(1, max(ATTRIBUTES) + 100)
 """Newer drivers know more attributes than the table: their numbers follow on."""
 _FAILURES = {
@@ -28,10 +29,7 @@ _FAILURES = {
     804: "this GPU is not supported for forward compatibility",
     999: "unknown error",
 }
-
-
-class NoDriver(EnvironmentLacks):
-    """There is no driver of that kind in this machine at all."""
+_NAMING = Naming("the NVIDIA driver", "update the driver", "`nvidia-smi`", "CUresult", _FAILURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +92,23 @@ class CudaDriver:
         Raises:
             EnvironmentLacks: there is no NVIDIA driver here, or it refuses to start.
         """
-        self._library = _load()
-        self._call("cuInit", 0)
+        self._library = _library()
+        status = self._library.function("cuInit")(0)
+        if status == _NO_DEVICE:
+            raise EnvironmentLacks("the NVIDIA driver shows no device", "`nvidia-smi` shows what it sees")
+        if status != SUCCESS:
+            raise self._library.failure("cuInit", status)
 
     def version(self) -> str:
         """Return the CUDA version that the driver serves, `13.0`."""
         number = ctypes.c_int()
-        self._call("cuDriverGetVersion", ctypes.byref(number))
+        self._library.call("cuDriverGetVersion", ctypes.byref(number))
         return f"{number.value // 1000}.{number.value % 1000 // 10}"
 
     def count(self) -> int:
         """Return the number of devices."""
         number = ctypes.c_int()
-        self._call("cuDeviceGetCount", ctypes.byref(number))
+        self._library.call("cuDeviceGetCount", ctypes.byref(number))
         return number.value
 
     def device(self, index: int) -> CudaDevice:
@@ -120,11 +122,11 @@ class CudaDriver:
             only = "there is no device" if count == 0 else f"devices here: 0 to {count - 1}"
             raise EnvironmentLacks(f"no CUDA device {index}", only)
         handle = ctypes.c_int()
-        self._call("cuDeviceGet", ctypes.byref(handle), index)
+        self._library.call("cuDeviceGet", ctypes.byref(handle), index)
         name = ctypes.create_string_buffer(256)
-        self._call("cuDeviceGetName", name, len(name), handle)
+        self._library.call("cuDeviceGetName", name, len(name), handle)
         memory = ctypes.c_size_t()
-        self._call("cuDeviceTotalMem_v2", ctypes.byref(memory), handle)
+        self._library.call("cuDeviceTotalMem_v2", ctypes.byref(memory), handle)
         attributes = {
             ATTRIBUTES.get(number, f"attribute_{number}"): value
             for number in _PROBED
@@ -136,51 +138,31 @@ class CudaDriver:
     def _attribute(self, number: int, handle: ctypes.c_int) -> int | None:
         """Return an attribute, None where this driver does not know it."""
         value = ctypes.c_int()
-        status = self._function("cuDeviceGetAttribute")(ctypes.byref(value), number, handle)
-        if status == _SUCCESS:
+        status = self._library.function("cuDeviceGetAttribute")(ctypes.byref(value), number, handle)
+        if status == SUCCESS:
             return value.value
         if status in (_INVALID_VALUE, _NOT_SUPPORTED):
             return None
-        raise _failure("cuDeviceGetAttribute", status)
+        raise self._library.failure("cuDeviceGetAttribute", status)
 
     def _uuid(self, handle: ctypes.c_int, is_mig: bool) -> str | None:
         # The second version gives a MIG slice's own; the first that of the GPU that it is cut from.
         for function in ("cuDeviceGetUuid_v2", "cuDeviceGetUuid"):
-            if hasattr(self._library, function):
+            if self._library.has(function):
                 raw = (ctypes.c_ubyte * 16)()
-                self._call(function, ctypes.byref(raw), handle)
+                self._library.call(function, ctypes.byref(raw), handle)
                 own = is_mig and function.endswith("_v2")
                 return f"{'MIG' if own else 'GPU'}-{uuid.UUID(bytes=bytes(raw))}"
         return None
 
-    def _call(self, function: str, *arguments: object) -> None:
-        status = self._function(function)(*arguments)
-        if status != _SUCCESS:
-            raise _failure(function, status)
 
-    def _function(self, name: str) -> Callable[..., int]:
-        found: Callable[..., int] | None = getattr(self._library, name, None)
-        if found is None:
-            raise EnvironmentLacks(f"the NVIDIA driver has no {name}: it is too old", "update the driver")
-        return found
-
-
-def _load() -> ctypes.CDLL:
+def _library() -> DriverLibrary:
+    library = load(_LIBRARIES)
+    if library is not None:
+        return DriverLibrary(library, _NAMING)
     names = _LIBRARIES.get(sys.platform, ())
-    for name in names:
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
     tried = f"not found: {', '.join(names)}" if names else f"NVIDIA has none for {sys.platform}"
     raise NoDriver("no NVIDIA driver in this machine", tried)
-
-
-def _failure(function: str, status: int) -> EnvironmentLacks:
-    if status == _NO_DEVICE:
-        return EnvironmentLacks("the NVIDIA driver shows no device", "`nvidia-smi` shows what it sees")
-    reason = _FAILURES.get(status, f"CUresult {status}")
-    return EnvironmentLacks(f"the NVIDIA driver failed in {function}: {reason}", "`nvidia-smi` may say more")
 
 
 def _kilohertz(value: int | None) -> float | None:

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 from kmrun.core.card import Card
 from kmrun.core.peaks import Peaks, peaks
 from kmrun.device.bounded import NoAnswer, bounded
-from kmrun.device.cuda_driver import CudaDevice, CudaDriver, NoDriver
+from kmrun.device.cuda_driver import CudaDevice, CudaDriver
+from kmrun.device.driver_library import NoDriver
 from kmrun.device.local_card import card_of
 from kmrun.device.rocm import HipDevice, HipRuntime
 from kmrun.device.sensor_blocks import nvml_blocks, smi_blocks

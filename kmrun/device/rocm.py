@@ -5,13 +5,11 @@ layout changed with ROCm 6; the newer entry point carries the change in its name
 """
 
 import ctypes
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kmrun.device.cuda_driver import NoDriver
+from kmrun.device.driver_library import SUCCESS, DriverLibrary, Naming, NoDriver, load
 from kmrun.device.hip_attributes import ATTRIBUTES
-from kmrun.errors import EnvironmentLacks
 
 _LIBRARIES = {
     "linux": (
@@ -20,7 +18,7 @@ _LIBRARIES = {
     ),
     "win32": ("amdhip64_7.dll", "amdhip64_6.dll", "amdhip64.dll"),
 }
-_SUCCESS, _NO_DEVICE = 0, 100
+_NO_DEVICE = 100
 _UNKNOWN_HERE = (1, 801)
 _FAILURES = {
     2: "out of memory",
@@ -29,6 +27,7 @@ _FAILURES = {
     101: "invalid device",
     999: "unknown error",
 }
+_NAMING = Naming("the HIP runtime", "update ROCm", "`rocminfo`", "hipError", _FAILURES)
 _PROPERTIES = (("hipGetDevicePropertiesR0600", 1160), ("hipGetDeviceProperties", 396))
 """Entry point, and where `gcnArchName` lies in what it fills in: ROCm 6 and later, ROCm 5."""
 _ROOM = 4096
@@ -67,27 +66,32 @@ class HipRuntime:
         Raises:
             EnvironmentLacks: there is no ROCm here, or it refuses to start.
         """
-        self._library = _load()
-        status = self._function("hipInit")(0)
+        library = load(_LIBRARIES)
+        if library is None:
+            raise NoDriver("no HIP runtime in this machine", "it comes with ROCm")
+        self._library = DriverLibrary(library, _NAMING)
+        status = self._library.function("hipInit")(0)
         self._empty = status == _NO_DEVICE
-        if status != _SUCCESS and not self._empty:
-            raise _failure("hipInit", status)
+        if status != SUCCESS and not self._empty:
+            raise self._library.failure("hipInit", status)
 
     def version(self) -> str | None:
         """Return the version of HIP, `7.0`; None where the runtime does not say."""
         number = ctypes.c_int()
-        if not self._optional("hipRuntimeGetVersion", ctypes.byref(number)):
+        if not self._library.succeeds("hipRuntimeGetVersion", ctypes.byref(number)):
             return None
         return f"{number.value // 10_000_000}.{number.value // 100_000 % 100}"
 
     def count(self) -> int:
         """Return the number of devices."""
+        if self._empty:
+            return 0
         number = ctypes.c_int()
-        status = _NO_DEVICE if self._empty else self._function("hipGetDeviceCount")(ctypes.byref(number))
+        status = self._library.function("hipGetDeviceCount")(ctypes.byref(number))
         if status == _NO_DEVICE:
             return 0  # ROCm may well be installed where there is no AMD card
-        if status != _SUCCESS:
-            raise _failure("hipGetDeviceCount", status)
+        if status != SUCCESS:
+            raise self._library.failure("hipGetDeviceCount", status)
         return number.value
 
     def device(self, index: int) -> HipDevice:
@@ -97,11 +101,11 @@ class HipRuntime:
             EnvironmentLacks: the runtime fails on it.
         """
         name = ctypes.create_string_buffer(256)
-        self._call("hipDeviceGetName", name, len(name), index)
+        self._library.call("hipDeviceGetName", name, len(name), index)
         memory = ctypes.c_size_t()
-        self._call("hipDeviceTotalMem", ctypes.byref(memory), index)
+        self._library.call("hipDeviceTotalMem", ctypes.byref(memory), index)
         address = ctypes.create_string_buffer(64)
-        has_address = self._optional("hipDeviceGetPCIBusId", address, len(address), index)
+        has_address = self._library.succeeds("hipDeviceGetPCIBusId", address, len(address), index)
         attributes = {
             known: value
             for number, known in ATTRIBUTES.items()
@@ -118,50 +122,21 @@ class HipRuntime:
 
     def _attribute(self, number: int, index: int) -> int | None:
         value = ctypes.c_int()
-        status = self._function("hipDeviceGetAttribute")(ctypes.byref(value), number, index)
-        if status == _SUCCESS:
+        status = self._library.function("hipDeviceGetAttribute")(ctypes.byref(value), number, index)
+        if status == SUCCESS:
             return value.value
         if status in _UNKNOWN_HERE:
             return None
-        raise _failure("hipDeviceGetAttribute", status)
+        raise self._library.failure("hipDeviceGetAttribute", status)
 
     def _gfx(self, index: int) -> str | None:
         for function, offset in _PROPERTIES:
-            if not hasattr(self._library, function):
+            if not self._library.has(function):
                 continue
             room = ctypes.create_string_buffer(_ROOM)
-            if not self._optional(function, room, index):
+            if not self._library.succeeds(function, room, index):
                 return None
             text = room.raw[offset : offset + 256].partition(b"\0")[0].decode("ascii", errors="replace")
             gfx = text.partition(":")[0]
             return gfx if gfx.startswith("gfx") else None
         return None
-
-    def _optional(self, function: str, *arguments: object) -> bool:
-        found = getattr(self._library, function, None)
-        return found is not None and found(*arguments) == _SUCCESS
-
-    def _call(self, function: str, *arguments: object) -> None:
-        status = self._function(function)(*arguments)
-        if status != _SUCCESS:
-            raise _failure(function, status)
-
-    def _function(self, name: str) -> Callable[..., int]:
-        found: Callable[..., int] | None = getattr(self._library, name, None)
-        if found is None:
-            raise EnvironmentLacks(f"the HIP runtime has no {name}: it is too old", "update ROCm")
-        return found
-
-
-def _load() -> ctypes.CDLL:
-    for name in _LIBRARIES.get(sys.platform, ()):
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    raise NoDriver("no HIP runtime in this machine", "it comes with ROCm")
-
-
-def _failure(function: str, status: int) -> EnvironmentLacks:
-    reason = _FAILURES.get(status, f"hipError {status}")
-    return EnvironmentLacks(f"the HIP runtime failed in {function}: {reason}", "`rocminfo` may say more")

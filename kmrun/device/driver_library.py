@@ -1,0 +1,83 @@
+"""A driver's library by ctypes: found by any of its names, its functions looked up one by one, each status checked."""
+
+import ctypes
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kmrun.errors import EnvironmentLacks
+
+SUCCESS = 0
+
+
+class NoDriver(EnvironmentLacks):
+    """There is no driver of that kind in this machine at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How errors call a library and its parts.
+
+    `who` is the subject of a sentence, `update` and `tool` what a person may run; `status` is what the library calls
+    its numbers, `meanings` says what some of them mean.
+    """
+
+    who: str
+    update: str
+    tool: str
+    status: str
+    meanings: Mapping[int, str] = field(default_factory=dict)
+
+
+class DriverLibrary:
+    """One library. Its functions return a status, 0 for success."""
+
+    def __init__(self, library: ctypes.CDLL, naming: Naming) -> None:
+        """Take a loaded library."""
+        self._library, self._naming = library, naming
+
+    def has(self, name: str) -> bool:
+        """Return whether this version of the library has a function."""
+        return hasattr(self._library, name)
+
+    def function(self, name: str) -> Callable[..., int]:
+        """Return a function.
+
+        Raises:
+            EnvironmentLacks: the library is too old to have it.
+        """
+        found: Callable[..., int] | None = getattr(self._library, name, None)
+        if found is None:
+            raise EnvironmentLacks(f"{self._naming.who} has no {name}: it is too old", self._naming.update)
+        return found
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a function that has to succeed.
+
+        Raises:
+            EnvironmentLacks: it does not, or is not there.
+        """
+        status = self.function(name)(*arguments)
+        if status != SUCCESS:
+            raise self.failure(name, status)
+
+    def succeeds(self, name: str, *arguments: object) -> bool:
+        """Return whether a function is there and succeeds."""
+        return self.has(name) and self.function(name)(*arguments) == SUCCESS
+
+    def failure(self, name: str, status: int) -> EnvironmentLacks:
+        """Return the error of a function that failed."""
+        reason = self._naming.meanings.get(status, f"{self._naming.status} {status}")
+        return EnvironmentLacks(
+            f"{self._naming.who} failed in {name}: {reason}", f"{self._naming.tool} may say more"
+        )
+
+
+def load(names: Mapping[str, Sequence[str]]) -> ctypes.CDLL | None:
+    """Return the first library that can be loaded out of this platform's names for it, None without any."""
+    for name in names.get(sys.platform, ()):
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    return None
