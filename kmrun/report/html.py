@@ -17,6 +17,8 @@ from kmrun.report.html_run import run_of
 from kmrun.resources import folder
 
 GENERATOR = f"kmrun {__version__}"
+_LONG = 200
+"""Cases; a page of fewer is laid out at once, so that a picture of the whole page has all of it."""
 
 
 def result_page(results: Sequence[Result], cards: Mapping[str, Card]) -> str:
@@ -55,6 +57,7 @@ def page_of(results: Sequence[Result], cards: Mapping[str, Card]) -> Page:
         overview=overview,
         runs=runs,
         contents=tuple(contents),
+        long=sum(len(result.cases) for result in results) > _LONG,
     )
 
 

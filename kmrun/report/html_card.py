@@ -26,6 +26,7 @@ class CardPage:
     figure: Figure | None
     sections: tuple[Section, ...]
     note: str
+    long: bool = False
 
 
 def card_parts(
@@ -49,10 +50,7 @@ def card_parts(
     picture = card_picture(found)
     sections = [
         Section("peaks", "Peaks", tables=(_peaks(card, found),) if found.values else ()),
-        Section("facts", "Facts", tables=_facts(card, facts)),
-        Section(
-            "limits", "Launch limits", _LIMITS if limits else "", tables=(_limits(limits),) if limits else ()
-        ),
+        Section("facts", "Facts", tables=_facts(card, facts, limits), panels=True),
         Section("attributes", "Driver attributes", tables=_attributes(attributes or {})),
     ]
     return CardPage(
@@ -65,25 +63,16 @@ def card_parts(
     )
 
 
-_LIMITS = "What one multiprocessor holds at once; `kmrun occupancy` computes with them."
-
-
 def _tiles(card: Card, found: Peaks) -> tuple[Tile, ...]:
     tiles = []
     for name in FIGURES:
         if name in found.values:
             family = BANDWIDTHS if name == BANDWIDTH else FLOP_RATE
-            text = format_quantity(found.values[name], family)
-            text = text.replace("FLOP/s", "OP/s") if name.endswith("_tops") else text
-            tiles.append(
-                Tile(
-                    figure_title(name),
-                    text,
-                    "derived" if found.provenance[name] == "derived" else "as published",
-                )
-            )
+            value, _, unit = format_quantity(found.values[name], family).partition(" ")
+            unit = unit.replace("FLOP/s", "OP/s") if name.endswith("_tops") else unit
+            tiles.append(Tile(figure_title(name), value, unit, found.provenance[name]))
     if card.memory_bytes is not None:
-        tiles.insert(1, Tile("memory", f"{readable(card.memory_bytes / 1e9)} GB", card.memory_type))
+        tiles.insert(1, Tile("memory", f"{card.memory_bytes / 2**30:g}", "GiB", card.memory_type.upper()))
     return tuple(tiles)
 
 
@@ -118,7 +107,7 @@ def _peaks(card: Card, found: Peaks) -> Table:
     return Table("Peaks, dense", heads, tuple(lines))
 
 
-def _facts(card: Card, own: Sequence[tuple[str, str]]) -> tuple[Table, ...]:
+def _facts(card: Card, own: Sequence[tuple[str, str]], limits: OccupancyLimits | None) -> tuple[Table, ...]:
     rows: list[tuple[str, str | None]] = [
         ("id", card.id),
         ("vendor", card.vendor),
@@ -135,7 +124,7 @@ def _facts(card: Card, own: Sequence[tuple[str, str]]) -> tuple[Table, ...]:
             "memory",
             None
             if card.memory_bytes is None
-            else f"{readable(card.memory_bytes / 1e9)} GB {card.memory_type}",
+            else f"{card.memory_bytes / 2**30:g} GiB {card.memory_type.upper()}".rstrip(),
         ),
         ("memory bus", None if card.bus_bits is None else f"{card.bus_bits} bit"),
         ("per pin", None if card.pin_bits_per_s is None else f"{readable(card.pin_bits_per_s / 1e9)} Gbit/s"),
@@ -147,7 +136,11 @@ def _facts(card: Card, own: Sequence[tuple[str, str]]) -> tuple[Table, ...]:
     ]
     known = [(name, text) for name, text in rows if text]
     tables = [_pairs("The card", known)]
-    return (*tables, _pairs("By the driver", own)) if own else tuple(tables)
+    if own:
+        tables.append(_pairs("By the driver", own))
+    if limits is not None:
+        tables.append(_limits(limits))
+    return tuple(tables)
 
 
 def _limits(limits: OccupancyLimits) -> Table:
@@ -166,7 +159,7 @@ def _limits(limits: OccupancyLimits) -> Table:
     ]
     if limits.block_barriers_per_sm is not None:
         rows.append(("barriers per multiprocessor", str(limits.block_barriers_per_sm)))
-    return _pairs("Of one multiprocessor", rows)
+    return _pairs("Launch limits, of one multiprocessor", rows)
 
 
 def _attributes(found: Mapping[str, int]) -> tuple[Table, ...]:

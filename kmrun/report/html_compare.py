@@ -10,7 +10,7 @@ from kmrun.report.html_figures import is_shown
 from kmrun.report.html_parts import Cell, Head, Line, Section, Table, number, verdict
 from kmrun.report.html_run import banner_of
 from kmrun.report.numbers import count, percent
-from kmrun.report.words import word_of
+from kmrun.report.words import short_names, word_of
 
 _HASH = 9
 
@@ -55,7 +55,7 @@ def overview_of(results: Sequence[Result], headings: Sequence[str], anchors: Seq
             Cell(banner.word, "verdict", chip=banner.css, sign=banner.sign),
             number(str(len(result.cases))),
             Cell(_device(result), "left"),
-            Cell(_commit(result) or "-", "left"),
+            Cell(_commit(result), "left"),
             Cell(_started(result), "left"),
         )
         lines.append(Line(cells))
@@ -68,28 +68,33 @@ def overview_of(results: Sequence[Result], headings: Sequence[str], anchors: Seq
 
 
 def _compared(results: Sequence[Result], headings: Sequence[str], suite: str) -> Table:
+    every = {case.id: case for result in reversed(results) for case in result.cases}
     ids = list(dict.fromkeys(case.id for result in results for case in result.cases))
+    names = short_names([every[ident] for ident in ids])
     cases = [{case.id: case for case in result.cases} for result in results]
-    times = [_time(case) for each in cases for case in each.values()]
-    unit = choose_unit(times, TIME)
-    heads = [Head("case", "left")]
+    unit = choose_unit([_time(case) for each in cases for case in each.values()], TIME)
+    fractions = [
+        (head, read)
+        for head, read in _FRACTIONS
+        if any(read(case) is not None for result in results for case in result.cases)
+    ]
+    heads, groups = [Head("case", "left")], []
     for index, heading in enumerate(headings):
-        heads += [Head(heading, "num", f"median, {unit.symbol}"), Head("%roof", "num"), Head("%ceil", "num")]
+        own = [Head("time", "num", "median"), *(Head(head, "num") for head, _ in fractions)]
         if index > 0:
-            heads.append(Head("vs first", "num", f"how often faster than {headings[0]}"))
-        heads.append(Head("verdict", "left"))
+            own.append(Head("vs first", "num", f"how often faster than {headings[0]}"))
+        own.append(Head("verdict", "left"))
+        heads += own
+        groups.append((heading, len(own)))
     lines = []
     for ident in ids:
-        cells = [Cell(ident, "left")]
+        cells = [Cell(names[ident], "left", hover=ident)]
         base = _time(cases[0].get(ident))
         for index, each in enumerate(cases):
             case = each.get(ident)
             seconds = _time(case)
-            cells += [
-                number("-" if seconds is None else f"{format_in(seconds, unit)} {unit.symbol}"),
-                number(percent(case.roof_fraction if case and seconds else None)),
-                number(percent(case.ceiling_fraction if case and seconds else None)),
-            ]
+            cells.append(number("-" if seconds is None else f"{format_in(seconds, unit)} {unit.symbol}"))
+            cells += [number(percent(read(case) if case and seconds else None)) for _, read in fractions]
             if index > 0:
                 cells.append(number(f"{format_number(base / seconds)}x" if base and seconds else "-"))
             cells.append(Cell("-", "left") if case is None else verdict(word_of(case)))
@@ -100,22 +105,15 @@ def _compared(results: Sequence[Result], headings: Sequence[str], suite: str) ->
     if len({result.suite.digest for result in results}) > 1:
         said.append("The suite's text differs between these runs: cases of one id may not be the same work.")
     said.append("Runs at different times: what differs by a few percent may be the machine, not the kernel.")
-    return _dense(Table(f"{suite}: times beside each other", tuple(heads), tuple(lines), " ".join(said)))
-
-
-def _dense(table: Table) -> Table:
-    """Return the table without shares that no case has."""
-    kept = [
-        index
-        for index, head in enumerate(table.heads)
-        if head.text not in ("%roof", "%ceil") or any(line.cells[index].text != "-" for line in table.lines)
-    ]
     return Table(
-        table.caption,
-        tuple(table.heads[index] for index in kept),
-        tuple(Line(tuple(line.cells[index] for index in kept)) for line in table.lines),
-        table.note,
+        f"{suite}: times beside each other", tuple(heads), tuple(lines), " ".join(said), groups=tuple(groups)
     )
+
+
+_FRACTIONS: tuple[tuple[str, Callable[[CaseResult], float | None]], ...] = (
+    ("%roof", lambda case: case.roof_fraction),
+    ("%ceil", lambda case: case.ceiling_fraction),
+)
 
 
 def _mean(first: dict[str, CaseResult], other: dict[str, CaseResult], heading: str) -> str:
@@ -145,12 +143,12 @@ def _device(result: Result) -> str:
 def _commit(result: Result) -> str:
     state = result.environment.get("git")
     if not isinstance(state, dict) or not state.get("commit"):
-        return ""
+        return "no commit"
     return str(state["commit"])[:_HASH] + (" + changes" if state.get("dirty") else "")
 
 
 def _torch(result: Result) -> str:
-    return f"torch {result.environment['torch']}" if result.environment.get("torch") else ""
+    return f"torch {result.environment.get('torch', '-')}"
 
 
 def _started(result: Result) -> str:

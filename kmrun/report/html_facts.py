@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 
 from kmrun.core.result import Result
-from kmrun.report.html_parts import FOLD, Cell, Head, Line, Table, number, without_empty_columns
+from kmrun.report.html_parts import FOLD, Cell, Head, Line, Table, hoisted, number, without_empty_columns
 from kmrun.report.numbers import percent, readable
 from kmrun.report.shell import shell_word
 from kmrun.report.view import repro
+from kmrun.report.words import short_names
+
+_SLIM = 4
+"""Columns; a table of fewer need not be stretched over the page."""
 
 
 def telemetry_table(result: Result) -> Table | None:
     """Return what the machine was doing while each case was timed, None where nothing was read."""
-    lines = []
+    names, lines = short_names(result.cases), []
     for case in result.cases:
         seen = case.telemetry
         if seen is None:
@@ -24,7 +28,7 @@ def telemetry_table(result: Result) -> Table | None:
         lines.append(
             Line(
                 (
-                    Cell(case.id, "left"),
+                    Cell(names[case.id], "left", hover=case.id),
                     number(held),
                     number(_plain(seen.mem_mhz)),
                     number(_plain(seen.temp_c)),
@@ -52,6 +56,7 @@ def telemetry_table(result: Result) -> Table | None:
         Head("note", "left"),
     )
     table = without_empty_columns(Table("While each case was timed", heads, tuple(lines)), ("case",))
+    table = hoisted(table, ("case", "clock MHz", "W"))
     return (
         Table(table.caption, table.heads, table.lines, folded=len(lines) > FOLD)
         if len(table.heads) > 1
@@ -61,9 +66,11 @@ def telemetry_table(result: Result) -> Table | None:
 
 def repro_table(result: Result) -> Table:
     """Return the command that runs each case again."""
+    names = short_names(result.cases)
     heads = (Head("case", "left"), Head("command", "left"))
     lines = tuple(
-        Line((Cell(case.id, "left"), Cell(repro(result, case.id), "code"))) for case in result.cases
+        Line((Cell(names[case.id], "left", hover=case.id), Cell(repro(result, case.id), "code")))
+        for case in result.cases
     )
     return Table("One case again, on the same inputs", heads, lines, folded=len(lines) > FOLD)
 

@@ -8,13 +8,13 @@ from markupsafe import Markup
 
 from kmrun.core.card import Card
 from kmrun.core.result import CaseResult, Result
-from kmrun.core.units import TIME, Unit, choose_unit, format_in
+from kmrun.core.units import TIME, choose_unit, format_quantity
 from kmrun.report.html_parts import Figure, Key
-from kmrun.report.numbers import count, percent
+from kmrun.report.numbers import count, percent, readable
 from kmrun.report.plots import legend
 from kmrun.report.plots.lines import Series, lines
 from kmrun.report.plots.roofline import NARROW, WIDE, roofline
-from kmrun.report.plots.scales import si
+from kmrun.report.plots.scales import size_text
 from kmrun.report.plots.strip import Stretch, Track, strip
 from kmrun.report.roofs import Picture, picture_of
 from kmrun.report.words import axes_label
@@ -136,9 +136,8 @@ def _pair(name: str, kernel: str, axis: str, rest: str, cases: Sequence[CaseResu
     rivals = list(dict.fromkeys(rival for case in cases for rival in case.versus))
     names = [kernel, *rivals]
     heading = f"{kernel} {rest}".rstrip()
-    unit = choose_unit([case.median_ms * 1e-3 for case in cases if case.median_ms], TIME)
-    times = [_times(index, each, axis, cases, unit) for index, each in enumerate(names)]
-    figures = [_figure(f"{name}-t", heading, times, axis, f"time, {unit.symbol}", si, logarithmic=True)]
+    times = [_times(index, each, axis, cases) for index, each in enumerate(names)]
+    figures = [_figure(f"{name}-t", heading, times, axis, "time", _seconds, logarithmic=True)]
     field, of = (
         ("roof_fraction", "roof")
         if any(case.roof_fraction for case in cases)
@@ -146,7 +145,7 @@ def _pair(name: str, kernel: str, axis: str, rest: str, cases: Sequence[CaseResu
     )
     shares = [_shares(index, each, axis, cases, field) for index, each in enumerate(names)]
     if any(series.points for series in shares):
-        figures.append(_figure(f"{name}-s", heading, shares, axis, f"% of {of}", si, logarithmic=False))
+        figures.append(_figure(f"{name}-s", heading, shares, axis, f"% of {of}", readable, logarithmic=False))
     return figures
 
 
@@ -167,15 +166,15 @@ def _figure(
     )
 
 
-def _times(index: int, name: str, axis: str, cases: Sequence[CaseResult], unit: Unit) -> Series:
+def _times(index: int, name: str, axis: str, cases: Sequence[CaseResult]) -> Series:
     points, texts = [], []
     for case in cases:
         size = _size(case, axis)
         own = case.median_ms if index == 0 else (case.versus[name].median_ms if name in case.versus else None)
         if size is not None and own:
             seconds = own * 1e-3
-            points.append((size, seconds / unit.factor))
-            texts.append(f"{name}, {axis}={size:g}: {format_in(seconds, unit)} {unit.symbol}")
+            points.append((size, seconds))
+            texts.append(f"{name}, {axis}={size_text(size)}: {format_quantity(seconds, TIME)}")
     return _sorted(name, index, points, texts)
 
 
@@ -189,8 +188,13 @@ def _shares(index: int, name: str, axis: str, cases: Sequence[CaseResult], field
             share = share / entry.speedup if share and entry is not None and entry.speedup else None
         if size is not None and share is not None:
             points.append((size, share * 100))
-            texts.append(f"{name}, {axis}={size:g}: {percent(share)}")
+            texts.append(f"{name}, {axis}={size_text(size)}: {percent(share)}")
     return _sorted(name, index, points, texts)
+
+
+def _seconds(value: float) -> str:
+    unit = choose_unit([value], TIME)
+    return f"{readable(value / unit.factor)} {unit.symbol}"
 
 
 def _sorted(name: str, index: int, points: list[tuple[float, float]], texts: list[str]) -> Series:

@@ -1,7 +1,7 @@
 """What a page is made of: finished texts and pictures for templates that compute nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -20,6 +20,7 @@ CHIPS = {
 SIGNS = {"pass": "\N{CHECK MARK}", "fail": "\N{MULTIPLICATION X}", "warn": "?", "skip": "\N{EN DASH}"}
 """Class to the sign that says the same without colour."""
 
+_MANY = 4
 FOLD = 40
 """Tables that are longer begin folded, where nothing in them is broken."""
 
@@ -35,6 +36,8 @@ class Cell:
     sign: str = ""
     hover: str = ""
     link: str = ""
+    after: str = ""
+    """Stands behind a chip, in quieter type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,10 @@ class Table:
     folded: bool = False
     """Shown only when the reader opens it."""
     css: str = ""
+    row_head: int = 0
+    """Column whose cells are heads of their rows."""
+    groups: tuple[tuple[str, int], ...] = ()
+    """Heads over several columns: text and how many, from the second column on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,7 @@ class Tile:
 
     name: str
     value: str
+    unit: str = ""
     note: str = ""
 
 
@@ -156,8 +164,10 @@ class Page:
     subtitle: str
     overview: Section | None
     runs: tuple[Run, ...]
-    contents: tuple[tuple[str, str], ...] = field(default=())
+    contents: tuple[tuple[str, str], ...]
     """(anchor, heading) of every section, for the navigation."""
+    long: bool
+    """So long that a browser had better lay out only what is seen."""
 
 
 def number(text: str, hover: str = "") -> Cell:
@@ -165,10 +175,10 @@ def number(text: str, hover: str = "") -> Cell:
     return Cell(text, "num", hover=hover)
 
 
-def verdict(word: str, text: str = "") -> Cell:
-    """Return a cell with a verdict: coloured, with its sign, and more words where there are some."""
+def verdict(word: str, text: str = "", after: str = "") -> Cell:
+    """Return a cell with a verdict: coloured, with its sign, and more words behind it where there are some."""
     css = CHIPS.get(word, "skip")
-    return Cell(text or word, "verdict", chip=css, sign=SIGNS[css])
+    return Cell(text or word, "verdict", chip=css, sign=SIGNS[css], after=after)
 
 
 def without_empty_columns(table: Table, always: Sequence[str] = ()) -> Table:
@@ -180,6 +190,23 @@ def without_empty_columns(table: Table, always: Sequence[str] = ()) -> Table:
     ]
     lines = tuple(Line(tuple(line.cells[at] for at in kept), line.anchor) for line in table.lines)
     return replace(table, heads=tuple(table.heads[at] for at in kept), lines=lines)
+
+
+def hoisted(table: Table, keep: Sequence[str]) -> Table:
+    """Return the table with columns that say the same in every row taken out, and said once below it."""
+    if len(table.lines) < _MANY:
+        return table
+    same = {
+        index: table.lines[0].cells[index].text
+        for index, head in enumerate(table.heads)
+        if head.text not in keep
+        and len({(line.cells[index].text, line.cells[index].svg) for line in table.lines}) == 1
+    }
+    said = ", ".join(f"{table.heads[index].text} {text}" for index, text in same.items())
+    kept = [index for index in range(len(table.heads)) if index not in same]
+    lines = tuple(Line(tuple(line.cells[at] for at in kept), line.anchor) for line in table.lines)
+    note = " ".join(filter(None, (table.note, f"In every row: {said}." if said else "")))
+    return replace(table, heads=tuple(table.heads[at] for at in kept), lines=lines, note=note)
 
 
 def _says(found: Cell) -> bool:

@@ -3,11 +3,11 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kmrun.core.card import Card
 from kmrun.core.result import CaseResult, Result
-from kmrun.core.units import BANDWIDTH, FLOP_RATE, format_quantity
+from kmrun.core.units import BANDWIDTH, FLOP_RATE, format_number, format_quantity
 from kmrun.report.html_facts import provenance_tables, repro_table, telemetry_table
 from kmrun.report.html_figures import is_shown, roofline_figure, scaling_figures, telemetry_figure
 from kmrun.report.html_parts import (
@@ -23,7 +23,7 @@ from kmrun.report.html_parts import (
 from kmrun.report.html_tables import clause_tables, correctness_table, kernel_tables, slowdown_table
 from kmrun.report.numbers import count, duration, percent
 from kmrun.report.view import Paragraph, View, view
-from kmrun.report.words import WORDS, word_of
+from kmrun.report.words import WORDS, short_names, word_of
 
 MOST_FINDINGS = 12
 """More are there, but folded."""
@@ -98,25 +98,25 @@ def _finding(paragraph: Paragraph) -> Finding:
 
 
 def _tiles(result: Result) -> tuple[Tile, ...]:
-    cases = [case for case in result.cases if is_shown(case)]
-    tiles = [*_share_tiles(cases), *_speedup_tile(cases), *_error_tile(result.cases)]
+    cases, names = [case for case in result.cases if is_shown(case)], short_names(result.cases)
+    tiles = [*_share_tiles(cases, names), *_speedup_tile(cases), *_error_tile(result.cases, names)]
     best = max(result.ceilings.bandwidths, key=lambda seen: seen.gb_per_s, default=None)
     if best is not None:
-        tiles.append(
-            Tile(
-                "memory delivered",
-                format_quantity(best.gb_per_s * 1e9, BANDWIDTH),
-                f"{best.kind}, in this run",
-            )
-        )
+        rate = format_quantity(best.gb_per_s * 1e9, BANDWIDTH)
+        tiles.append(_tile("memory delivered", rate, f"{best.kind}, in this run"))
     fastest = max(result.ceilings.matmuls, key=lambda seen: seen.tflop_per_s, default=None)
     if fastest is not None:
         rate = format_quantity(fastest.tflop_per_s * 1e12, FLOP_RATE)
-        tiles.append(Tile("compute delivered", rate, f"{fastest.dtype} matmul, in this run"))
+        tiles.append(_tile("compute delivered", rate, f"{fastest.dtype} matmul, in this run"))
     return tuple(tiles)
 
 
-def _share_tiles(cases: Sequence[CaseResult]) -> list[Tile]:
+def _tile(name: str, text: str, note: str) -> Tile:
+    value, _, unit = text.partition(" ")
+    return Tile(name, value, unit, note)
+
+
+def _share_tiles(cases: Sequence[CaseResult], names: Mapping[str, str]) -> list[Tile]:
     """Return the best and the worst share: of the published roof where there is one, else of the ceiling."""
     roofs = [(case.roof_fraction, case.id) for case in cases if case.roof_fraction is not None]
     ceilings = [(case.ceiling_fraction, case.id) for case in cases if case.ceiling_fraction is not None]
@@ -124,8 +124,10 @@ def _share_tiles(cases: Sequence[CaseResult]) -> list[Tile]:
     if not shares:
         return []
     best, worst = max(shares), min(shares)
-    tiles = [Tile(f"nearest to its {of}", percent(best[0]), best[1])]
-    return tiles + ([Tile(f"farthest from its {of}", percent(worst[0]), worst[1])] if len(shares) > 1 else [])
+    tiles = [_tile(f"nearest to its {of}", percent(best[0]), names[best[1]])]
+    return tiles + (
+        [_tile(f"farthest from its {of}", percent(worst[0]), names[worst[1]])] if len(shares) > 1 else []
+    )
 
 
 def _speedup_tile(cases: Sequence[CaseResult]) -> list[Tile]:
@@ -133,20 +135,22 @@ def _speedup_tile(cases: Sequence[CaseResult]) -> list[Tile]:
     if not found:
         return []
     mean = math.exp(statistics.fmean(math.log(each) for each in found))
-    spread = (
-        f"{min(found):.2g}x to {max(found):.2g}x, {count(len(found), 'case')}" if len(found) > 1 else "1 case"
+    span = (
+        f"{format_number(min(found), 2)}x to {format_number(max(found), 2)}x"
+        if len(found) > 1
+        else "of one case"
     )
-    return [Tile("speed-up, geometric mean", f"{mean:.2f}x", spread)]
+    return [Tile("speedup, geometric mean", f"{format_number(mean)}x", "", span)]
 
 
-def _error_tile(cases: Sequence[CaseResult]) -> list[Tile]:
+def _error_tile(cases: Sequence[CaseResult], names: Mapping[str, str]) -> list[Tile]:
     used = [
         (check.error / check.allowed, case.id)
         for case in cases
         for check in case.checks
         if check.allowed and check.error is not None and math.isfinite(check.error)
     ]
-    return [Tile("of a tolerance used, at most", percent(max(used)[0]), max(used)[1])] if used else []
+    return [_tile("most used of a tolerance", percent(max(used)[0]), names[max(used)[1]])] if used else []
 
 
 def _sections(result: Result, shown: View, card: Card | None, anchor: str) -> list[Section]:

@@ -1,7 +1,7 @@
 """The tables of a run: its cases, their clauses, comparisons and correctness."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from markupsafe import Markup
@@ -9,13 +9,23 @@ from markupsafe import Markup
 from kmrun.core.result import CaseResult, ClauseEntry, Result
 from kmrun.core.units import format_number
 from kmrun.report.html_figures import is_shown
-from kmrun.report.html_parts import FOLD, Cell, Head, Line, Table, number, verdict, without_empty_columns
+from kmrun.report.html_parts import (
+    FOLD,
+    Cell,
+    Head,
+    Line,
+    Table,
+    hoisted,
+    number,
+    verdict,
+    without_empty_columns,
+)
 from kmrun.report.numbers import count, percent, readable
 from kmrun.report.plots.distribution import Span, distribution, span_of
 from kmrun.report.plots.element import element, title
 from kmrun.report.plots.interval import axis_of, interval, signed
 from kmrun.report.view import View
-from kmrun.report.words import case_labels
+from kmrun.report.words import case_labels, short_names
 
 HINTS = {
     "time": "median over samples of the kernel alone",
@@ -60,7 +70,8 @@ def kernel_tables(result: Result, shown: View, anchor: str) -> tuple[Table, ...]
             cells = [number(str(index + 1)), Cell(labels[index] or case.kernel, "left", hover=case.id)]
             for name in names:
                 if name == "contract":
-                    cells.append(verdict(shown.rows[index].word, row[name]))
+                    word = shown.rows[index].word
+                    cells.append(verdict(word, after=row[name].removeprefix(word).strip()))
                 elif name not in ("kernel", "case"):
                     cells.append(Cell(row[name], "left" if name in _LEFT else "num"))
                     if name == "time" and drawn:
@@ -89,6 +100,7 @@ def samples_picture(case: CaseResult, span: Span) -> Markup | None:
 
 def clause_tables(result: Result) -> tuple[Table, ...]:
     """Return every promise and what became of it: what does not hold first, what holds in a table of its own."""
+    names = short_names(result.cases)
     pairs = [(case, clause) for case in result.cases for clause in case.clauses]
     order = ("fail", "inconclusive", "not judged")
     open_ones = sorted(
@@ -97,10 +109,12 @@ def clause_tables(result: Result) -> tuple[Table, ...]:
     kept = [pair for pair in pairs if pair[1].verdict == "pass"]
     tables = []
     if open_ones:
-        tables.append(_clauses("Broken, undecided or not judged", open_ones, folded=False))
+        tables.append(_clauses("Broken, undecided or not judged", open_ones, names, folded=False))
     if kept:
         tables.append(
-            _clauses(f"Kept: {count(len(kept), 'clause')}", kept, folded=bool(open_ones) or len(kept) > FOLD)
+            _clauses(
+                f"Kept: {count(len(kept), 'clause')}", kept, names, folded=bool(open_ones) or len(kept) > FOLD
+            )
         )
     return tuple(tables)
 
@@ -110,7 +124,7 @@ def slowdown_table(result: Result) -> Table | None:
     pairs = [(case, case.slowdown) for case in result.cases if case.slowdown is not None]
     if not pairs:
         return None
-    axis = axis_of([found for _, found in pairs])
+    names, axis = short_names(result.cases), axis_of([found for _, found in pairs])
     words = {"holds": "pass", "broken": "FAIL", "inconclusive": "INCONCLUSIVE"}
     pairs.sort(key=lambda pair: (list(words).index(pair[1].verdict) != 1, -(pair[1].slowdown or 0.0)))
     heads = (
@@ -132,7 +146,7 @@ def slowdown_table(result: Result) -> Table | None:
         word = words[found.verdict]
         picture = Markup(interval(found, axis, "fail" if found.verdict == "broken" else "kept"))
         cells = (
-            Cell(case.id, "left"),
+            Cell(names[case.id], "left", hover=case.id),
             number("-" if found.slowdown is None else signed(found.slowdown)),
             Cell("", "spark", svg=picture or None),
             *(number("-" if end is None else signed(end)) for end in (found.low, found.high)),
@@ -146,12 +160,13 @@ def slowdown_table(result: Result) -> Table | None:
         )
         lines.append(Line(cells))
     table = Table("Slower or faster than the other version", heads, tuple(lines))
-    return without_empty_columns(table, ("case", "slower by", "verdict"))
+    table = without_empty_columns(table, ("case", "slower by", "verdict"))
+    return hoisted(table, ("case", "slower by", "with its interval", "verdict"))
 
 
 def correctness_table(result: Result) -> Table | None:
     """Return the worst comparison of every output, the nearest to its tolerance first; None without any."""
-    rows = []
+    names, rows = short_names(result.cases), []
     for case in result.cases:
         for check in case.checks:
             used = check.error / check.allowed if check.allowed and check.error is not None else None
@@ -164,7 +179,7 @@ def correctness_table(result: Result) -> Table | None:
             )
             word = "pass" if check.ok else "WRONG"
             cells = (
-                Cell(case.id, "left"),
+                Cell(names[case.id], "left", hover=case.id),
                 Cell(check.output, "left"),
                 Cell(check.metric, "left"),
                 number(format_number(check.error)),
@@ -191,11 +206,13 @@ def correctness_table(result: Result) -> Table | None:
     )
     wrong = any(not check.ok for case in result.cases for check in case.checks)
     table = Table("Worst comparison of every output", heads, tuple(line for _, line in rows), folded=False)
-    kept = without_empty_columns(table, ("case", "result"))
+    kept = hoisted(without_empty_columns(table, ("case", "result")), ("case", "used", "result"))
     return replace(kept, folded=len(rows) > FOLD and not wrong)
 
 
-def _clauses(caption: str, pairs: Sequence[tuple[CaseResult, ClauseEntry]], *, folded: bool) -> Table:
+def _clauses(
+    caption: str, pairs: Sequence[tuple[CaseResult, ClauseEntry]], names: Mapping[str, str], *, folded: bool
+) -> Table:
     heads = (
         Head("case", "left"),
         Head("clause", "left"),
@@ -207,14 +224,14 @@ def _clauses(caption: str, pairs: Sequence[tuple[CaseResult, ClauseEntry]], *, f
         Head("why", "left"),
         Head("where", "left"),
     )
-    lines = tuple(Line(_clause(case, clause)) for case, clause in pairs)
+    lines = tuple(Line(_clause(names[case.id], case, clause)) for case, clause in pairs)
     return without_empty_columns(Table(caption, heads, lines, folded=folded), ("case", "clause", "verdict"))
 
 
-def _clause(case: CaseResult, clause: ClauseEntry) -> tuple[Cell, ...]:
+def _clause(name: str, case: CaseResult, clause: ClauseEntry) -> tuple[Cell, ...]:
     words = {"fail": "WRONG" if clause.kind == "correct" else "FAIL", "inconclusive": "INCONCLUSIVE"}
     return (
-        Cell(case.id, "left"),
+        Cell(name, "left", hover=case.id),
         Cell(clause.kind, "left"),
         number("-" if clause.bound is None else f"{clause.bound:g}"),
         number(format_number(clause.value)),

@@ -31,6 +31,8 @@ class Roofs:
     peaks: tuple[tuple[str, float], ...]
     name: str = ""
     series: int = 0
+    sloped: bool = True
+    """False: the slope is that of another kind, and drawn there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,26 @@ def picture_of(result: Result, card: Card | None) -> Picture:
 def card_picture(found: Peaks) -> Picture:
     """Return the roofline of a card alone: every compute figure that is known of it; no roof where none is."""
     named = [(peak_title(name), found.values[name]) for name in COMPUTE_FIGURES if name in found.values]
-    roofs = Roofs("published", found.values.get(BANDWIDTH), _highest_first(named))
+    roofs = Roofs("published", found.values.get(BANDWIDTH), _highest_first(_merged(named)))
     return Picture((roofs,) if roofs.peaks or roofs.bandwidth else (), ())
+
+
+def _merged(named: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return peaks with those of one height as one, under both names."""
+    merged: dict[float, list[str]] = {}
+    for name, value in named:
+        height = next((known for known in merged if abs(known / value - 1) < _SAME), value)
+        merged.setdefault(height, []).append(name)
+    return [(_joined(names), value) for value, names in merged.items()]
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Return `fp16 / bf16 tensor`; a variant of a figure that is no lower than the figure goes without saying."""
+    shown = [name for name in names if not any(name != other and name.startswith(other) for other in names)]
+    tensor = " tensor"
+    if len(shown) > 1 and all(name.endswith(tensor) for name in shown):
+        return " / ".join(name.removesuffix(tensor) for name in shown) + tensor
+    return " / ".join(shown)
 
 
 def is_drawn(case: CaseResult) -> bool:
@@ -119,11 +139,11 @@ def _figure_name(value: float, known: Mapping[str, float], dtypes: Collection[st
     """Return what a peak is called: the card's figures of that value, of the dtypes that the cases name."""
     near = [name for name in COMPUTE_FIGURES if name in known and abs(known[name] / value - 1) < _SAME]
     named = {dtype: name for name in reversed(near) if (dtype := name.partition("_")[0]) in dtypes}
-    return " / ".join(sorted(peak_title(name) for name in named.values() or near[:1])) or "compute"
+    return _joined(sorted(peak_title(name) for name in named.values() or near[:1])) or "compute"
 
 
 def _held(cases: Sequence[CaseResult], card: Card | None) -> Roofs:
-    """Return the compute roofs at the clocks that were held; memory keeps its clock."""
+    """Return the compute roofs at the clocks that were held."""
     ratios = [
         case.roof_fraction / case.roof_clk_fraction
         for case in cases
@@ -132,7 +152,10 @@ def _held(cases: Sequence[CaseResult], card: Card | None) -> Roofs:
     if not ratios:
         return Roofs("held", None, ())
     own = _own_peaks([(case, case.roof_clk_fraction) for case in cases], same=0.1)
-    return Roofs("held", bandwidth(card) if card else None, _highest_first([("", each) for each in own]))
+    # Memory keeps its clock: its slope is that of the published roof.
+    return Roofs(
+        "held", bandwidth(card) if card else None, _highest_first([("", each) for each in own]), sloped=False
+    )
 
 
 def _own_peaks(cases: Sequence[tuple[CaseResult, float | None]], same: float = _SAME) -> list[float]:

@@ -57,6 +57,12 @@ def case_labels(cases: Sequence[CaseResult]) -> list[str]:
     return [axes_label(case.axes, varying[case.kernel]) for case in cases]
 
 
+def short_names(cases: Sequence[CaseResult]) -> dict[str, str]:
+    """Return `sdpa s=4096 bf16` for each case id: the kernel, and the axes that vary among its cases."""
+    labels = case_labels(cases)
+    return {case.id: f"{case.kernel} {label}".rstrip() for case, label in zip(cases, labels, strict=True)}
+
+
 def axes_label(axes: Mapping[str, Any], names: Sequence[str]) -> str:
     """Return `s=4096 bf16 causal`: dtypes by value, switches by name where they are on."""
     words = [_axis(name, axes[name]) for name in names if name in axes]

@@ -83,11 +83,11 @@ def test_a_gpu_s_result_stands_under_every_roof_of_its_run(kmrun, tmp_path: Path
     lines = ran.out.splitlines()
     assert lines[:4] == [
         "adding on NVIDIA H100 80GB HBM3 (h100-sxm)",
-        "  published peaks: 3.35 TB/s, 989 TFLOP/s bf16 tensor / fp16 tensor",
+        "  published peaks: 3.35 TB/s, 989 TFLOP/s bf16 / fp16 tensor",
         lines[2],
         "  measured here: 3.05 TB/s, 742 TFLOP/s bf16, 51.9 TFLOP/s fp32",
     ]
-    assert lines[2].startswith("  at the clocks held: 3.35 TB/s, ")
+    assert lines[2].startswith("  at the clocks held: 88")
     assert max(map(len, lines)) <= 100
     assert lines[-24].startswith("A: sdpa[s=256,dtype=bf16]: ")
     assert " % of the roof" in lines[-1]

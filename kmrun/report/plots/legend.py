@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kmrun.report.plots.element import element, label, number
 from kmrun.report.plots.marks import colour, dash, mark
-from kmrun.report.plots.roofline import roof_attributes, roofs_title
+from kmrun.report.plots.roofline import BROKEN, roof_attributes, roofs_title
 from kmrun.report.roofs import Picture
 
 WIDTH, HEIGHT = 36.0, 16.0
@@ -26,8 +26,12 @@ def roofline_keys(shown: Picture, kernels: Mapping[int, str]) -> list[Key]:
         Key(element("path", d="M2 8H34", **roof_attributes(each)), roofs_title(each)) for each in shown.roofs
     ]
     keys += [Key(mark(series, 18, 8, 5), kernel) for series, kernel in kernels.items()]
-    if any(point.word not in ("pass", "skipped") for point in shown.points):
-        keys.append(Key(element("circle", cx=18, cy=8, r=6, class_="broken"), "contract broken or undecided"))
+    words = {point.word for point in shown.points}
+    if words & set(BROKEN):
+        ring = element("circle", cx=18, cy=8, r=7, class_="broken")
+        keys.append(Key(ring + mark(0, 18, 8, 3.5, css="doubtful ink"), "broken"))
+    if words - {"pass", *BROKEN}:
+        keys.append(Key(mark(0, 18, 8, 4.5, css="doubtful ink"), "undecided"))
     return keys
 
 

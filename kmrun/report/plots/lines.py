@@ -7,7 +7,7 @@ from kmrun.report.plots import frame as frames
 from kmrun.report.plots.element import element, number, picture, title
 from kmrun.report.plots.labels import Box
 from kmrun.report.plots.marks import colour, dash, mark
-from kmrun.report.plots.scales import Scale, Tick, linear_ticks, log_ticks, si, ticks_at
+from kmrun.report.plots.scales import Scale, Tick, linear_ticks, log_ticks, size_text, ticks_at
 
 WIDTH, HEIGHT = 400.0, 250.0
 _BOX = Box(50, 26, 388, 206)
@@ -81,12 +81,12 @@ def _frame(
         up_ticks = log_ticks(up.low, up.high, label)
     else:
         up = Scale(0.0, max(*values, 1e-9) * 1.12, _BOX.bottom, _BOX.top)
-        up_ticks = linear_ticks(up.low, up.high, label)
+        up_ticks = linear_ticks(up.low, up.high, label, about=5)
     titles = [
         f"{across_title} (log)" if positive else across_title,
         f"{up_title} (log)" if logarithmic else up_title,
     ]
-    return frames.Frame(_BOX, across, up, ticks_at(sizes, si), up_ticks, *titles)
+    return frames.Frame(_BOX, across, up, ticks_at(sizes, size_text), up_ticks, *titles)
 
 
 def _line(series: Series, frame: frames.Frame) -> str:

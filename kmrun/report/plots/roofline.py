@@ -25,7 +25,8 @@ MOST_NAMED = 14
 """Above this points carry their number in the table, not their name."""
 _MOST_LABELS = 60
 _TEXT = 11.0
-_BROKEN = ("FAIL", "WRONG", "ERROR")
+BROKEN = ("FAIL", "WRONG", "ERROR")
+"""Verdict words whose points are ringed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,20 @@ def roof_attributes(roofs: Roofs) -> dict[str, str | float | None]:
 
 def roofs_text(roofs: Roofs) -> str:
     """Return `3.35 TB/s, 989 TFLOP/s bf16 tensor`."""
-    memory = [] if roofs.bandwidth is None else [rate_text(roofs.bandwidth).replace("FLOP/s", "B/s")]
-    return ", ".join(memory + [f"{rate_text(value)} {name}".rstrip() for name, value in roofs.peaks])
+    memory = _memory_text(roofs)
+    return ", ".join(memory + [peak_text(name, value) for name, value in roofs.peaks])
+
+
+def _memory_text(roofs: Roofs) -> list[str]:
+    if roofs.bandwidth is None or not roofs.sloped:
+        return []
+    return [rate_text(roofs.bandwidth).replace("FLOP/s", "B/s")]
+
+
+def peak_text(name: str, value: float) -> str:
+    """Return `989 TFLOP/s bf16 tensor`; integers make operations, not flop."""
+    rate = rate_text(value)
+    return f"{rate.replace('FLOP', 'OP') if name.startswith('int') else rate} {name}".rstrip()
 
 
 def layout(shown: Picture, size: Size) -> Layout:
@@ -126,10 +139,10 @@ def layout(shown: Picture, size: Size) -> Layout:
     roofs = tuple(_roof(each, frame) for each in shown.roofs)
     for point in shown.points:
         room.take(_around(point, frame))
-    texts, boxes = _roof_labels(shown.roofs, frame, room)
     for each in shown.roofs:
         for box in _roof_boxes(each, frame):
             room.take(box)
+    texts, boxes = _roof_labels(shown.roofs, frame, room)
     labels, placed = _labels(shown.points, frame, room)
     points = tuple(_point(point, frame) for point in shown.points)
     return Layout(frame, roofs, tuple(texts), points, tuple(labels), (*boxes, *placed))
@@ -166,7 +179,7 @@ def _corners(roofs: Roofs, frame: frames.Frame) -> list[list[tuple[float, float]
     left, right, bottom, top = frame.across.low, frame.across.high, frame.up.low, frame.up.high
     lines = []
     speed = roofs.bandwidth
-    if speed is not None:
+    if speed is not None and roofs.sloped:
         end = min([right, top / speed, *(value / speed for _, value in roofs.peaks[:1])])
         begin = max(left, bottom / speed)
         if begin < end:
@@ -188,10 +201,10 @@ def _roof_boxes(roofs: Roofs, frame: frames.Frame) -> list[Box]:
     """Return small boxes along the lines: what a label must not lie on."""
     boxes = []
     for (x0, y0), (x1, y1) in _corners(roofs, frame):
-        steps = max(1, math.ceil(math.hypot(x1 - x0, y1 - y0) / 4))
+        steps = max(1, math.ceil(math.hypot(x1 - x0, y1 - y0) / 2))
         for step in range(steps + 1):
             x, y = x0 + (x1 - x0) * step / steps, y0 + (y1 - y0) * step / steps
-            boxes.append(Box(x - 2, y - 2, x + 2, y + 2))
+            boxes.append(Box(x - 1, y - 1, x + 1, y + 1))
     return boxes
 
 
@@ -203,14 +216,20 @@ def _roof_labels(
     boxes: list[tuple[Box, ...]] = []
     for each in roofs:
         lines = _corners(each, frame)
-        names = [
-            rate_text(value) + (f" {name}" if name else "")
-            for name, value in each.peaks
-            if frame.up.holds(value)
-        ]
-        slope = [] if each.bandwidth is None else [rate_text(each.bandwidth).replace("FLOP/s", "B/s")]
-        for line, text in zip(lines, (slope if len(lines) > len(names) else []) + names, strict=False):
-            found = _along(line, text, room)
+        names = [peak_text(name, value) for name, value in each.peaks if frame.up.holds(value)]
+        for line, text in zip(
+            lines, (_memory_text(each) if len(lines) > len(names) else []) + names, strict=False
+        ):
+            # Where the name is too long for its line, the figure alone may fit; the legend has both.
+            short = " ".join(text.split()[:2])
+            text, found = next(
+                (
+                    (tried, place)
+                    for tried in (text, short)
+                    if (place := _along(line, tried, room)) is not None
+                ),
+                (text, None),
+            )
             if found is not None:
                 x, y, angle, covered = found
                 for box in covered:
@@ -239,7 +258,7 @@ def _along(
     for above in (True, False):
         for share in shares:
             middle = width / 2 + 4 + share * (length - width - 8)
-            away = 5.0 if above else -13.0
+            away = (5.5 if above else -13.5) if flat else (9.0 if above else -16.0)
             x, y = x0 + across * middle + along * away, y0 + along * middle - across * away
             covered = _turned_boxes(x, y, across, along, width)
             if all(room.free(box) for box in covered):
@@ -278,7 +297,7 @@ def _point(point: Point, frame: frames.Frame) -> str:
         f"{point.number}: {point.name}\n"
         f"{rate_text(point.rate)} at {readable(point.intensity)} flop/byte{share}{verdict}"
     )
-    broken = point.word in _BROKEN
+    broken = point.word in BROKEN
     ring = element("circle", cx=x, cy=y, r=9.5, class_="broken") if broken else ""
     css = "" if point.word == "pass" else "doubtful"
     return element("g", hover, ring, mark(point.series, x, y, 5.0, css=css))
@@ -288,7 +307,7 @@ def _labels(
     points: Sequence[Point], frame: frames.Frame, room: Room
 ) -> tuple[list[str], list[tuple[Box, ...]]]:
     """Label the points, broken ones first: by name where they are few and every name finds room, else by number."""
-    first = sorted(points, key=lambda point: (point.word not in _BROKEN, point.number))[:_MOST_LABELS]
+    first = sorted(points, key=lambda point: (point.word not in BROKEN, point.number))[:_MOST_LABELS]
     placed = _named(first, frame, room) or place(
         [_wish(point, str(point.number), frame) for point in first], room, _TEXT
     )

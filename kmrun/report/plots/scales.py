@@ -16,6 +16,7 @@ _PREFIXES = (
     (1e6, "M"),
     (1e3, "k"),
 )
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _MOST_DECADES = 8
 _STEPS = (1, 2, 5)
 
@@ -107,6 +108,14 @@ def spaced(ticks: Sequence[Tick], scale: Scale, room: Callable[[str], float], ga
             taken = place + half
         kept.append(tick)
     return kept
+
+
+def size_text(value: float) -> str:
+    """Return a size that was measured, exactly: `4096`, `2²⁴` from a million on where it is a power of two."""
+    if abs(value) < 1e6 and value == round(value, 3):
+        return f"{value:.10g}"
+    power = math.log2(value) if value > 0 else 0.5
+    return f"2{str(round(power)).translate(_RAISED)}" if power == round(power) else si(value)
 
 
 def si(value: float) -> str:

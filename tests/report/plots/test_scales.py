@@ -2,7 +2,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kmrun.report.plots.labels import text_width
@@ -52,12 +52,11 @@ def test_from_two_decades_on_powers_of_ten_are_labelled_at_even_steps(first, dec
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e9), st.integers(1, 9))
 def test_ticks_of_a_linear_axis_are_round_and_evenly_spaced(low, span, about):
+    assume(span > 1e-6 * abs(low))
     high = low + span
-    if not high > low:
-        return
     ticks = linear_ticks(low, high, lambda value: f"{value:.12g}", about)
     assert len(ticks) <= about + 2
-    slack = span * 1e-6
+    slack = span * 1e-4
     assert all(low - slack <= tick.value <= high + slack for tick in ticks)
     steps = [after.value - before.value for before, after in itertools.pairwise(ticks)]
     for step in steps:
