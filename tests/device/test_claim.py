@@ -13,7 +13,7 @@ from kmrun.core.measurement import RunDevice
 from kmrun.device.claim import Claim, about, claimed, known_by
 from kmrun.device.occupied import HeldClock, Load, device_lock, foreign_load
 from kmrun.errors import EnvironmentLacks
-from support.fake_drivers import compiled, needs_compiler, run
+from support.fake_drivers import IMPATIENT, compiled, needs_compiler, run
 
 T4 = "GPU-64656667-6869-6a6b-6c6d-6e6f70717273"
 MIG = "MIG-c8c9cacb-cccd-cecf-d0d1-d2d3d4d5d6d7"
@@ -39,10 +39,15 @@ def nvidia(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def claim(
-    drivers: Path | None, folder: Path, device: str = "auto", lock: bool = False, **variables: str
+    drivers: Path | None,
+    folder: Path,
+    device: str = "auto",
+    lock: bool = False,
+    first: str = "",
+    **variables: str,
 ) -> dict[str, Any]:
     where = f"__import__('pathlib').Path({str(folder)!r})"
-    done = run(drivers, ["-c", CLAIM.format(device=device, lock=lock, folder=where)], **variables)
+    done = run(drivers, ["-c", first + CLAIM.format(device=device, lock=lock, folder=where)], **variables)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -80,9 +85,9 @@ def test_others_on_the_card(nvidia: Path, tmp_path: Path, variables: dict[str, s
 
 @needs_compiler
 def test_nvml_that_hangs_costs_what_it_would_have_told(nvidia: Path, tmp_path: Path) -> None:
-    found = claim(nvidia, tmp_path, lock=True, FAKE_NVML_MODE="hang_init")
+    found = claim(nvidia, tmp_path, lock=True, first=IMPATIENT, FAKE_NVML_MODE="hang_init")
     assert (found["gpu"]["uuid"], found["facts"], found["driver"], found["foreign"]) == (T4, {}, None, "")
-    assert found["told"] == ["warning: clocks are not locked: NVML did not answer within 5 s\n"]
+    assert found["told"] == ["warning: clocks are not locked: NVML did not answer within 0.5 s\n"]
 
 
 @needs_compiler

@@ -35,6 +35,20 @@ def compiled(folder: Path, *names: str, define: Iterable[str] = ()) -> Path:
     return folder
 
 
+IMPATIENT = """
+from kmrun.device import occupied, sampler, sensor_blocks
+sensor_blocks.SENSORS_S = occupied.ANSWER_S = sampler.OPEN_S = 0.5
+"""
+"""Makes a script wait half a second for a library that hangs, where kmrun waits for several."""
+COMMAND = (
+    IMPATIENT
+    + """
+from kmrun.cli import main
+main()
+"""
+)
+
+
 def run(folder: Path | None, words: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the interpreter with the folder's libraries found first."""
     environ = {key: value for key, value in os.environ.items() if key != "KMRUN_CARDS"}
@@ -54,9 +68,12 @@ def kmrun(folder: Path | None, command: str, **variables: str) -> subprocess.Com
     return run(folder, ["-m", "kmrun", *command.split()], **variables)
 
 
-def document(folder: Path | None, command: str, code: int = 0, **variables: str) -> dict[str, Any]:
-    """Run a command with --json and return its document."""
-    done = kmrun(folder, f"{command} --json", **variables)
+def document(
+    folder: Path | None, command: str, code: int = 0, *, impatient: bool = False, **variables: str
+) -> dict[str, Any]:
+    """Run a command with --json and return its document; `impatient` waits less for libraries that hang."""
+    start = ["-c", COMMAND] if impatient else ["-m", "kmrun"]
+    done = run(folder, [*start, *command.split(), "--json"], **variables)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
