@@ -8,12 +8,11 @@ from kmrun.core.statistics import median
 from kmrun.core.telemetry import POWER_WINDOW_S
 from kmrun.device.sampler import clock
 from kmrun.measure.roles import KERNEL
+from kmrun.measure.watch import TRIES
 
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
 
-TRIES = 3
-"""A window is taken again while a slowdown spoils too much of it, after ever longer pauses."""
 PIECE_NS, MOST_CALLS = 0.25e9, 100_000
 """Power is read over pieces of a quarter second: what a request costs between them is less than a thousandth."""
 

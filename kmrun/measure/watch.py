@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from kmrun.core.clocks import Survivors, next_pause, slowdowns, survivors
 from kmrun.core.cpu_load import CpuLoad, cpu_load
@@ -13,6 +13,11 @@ from kmrun.core.measurement import RunDevice
 from kmrun.core.telemetry import Reading, Telemetry
 from kmrun.device.cpu_sensors import CPU_PERIOD_S, cpu_source, cpu_times
 from kmrun.device.sampler import PERIOD_S, Sampler, Source, amd_source, clock, nvml_source
+
+TRIES = 3
+"""What a slowdown spoiled is taken again, after ever longer pauses."""
+
+T = TypeVar("T")
 
 
 def source_of(device: RunDevice) -> Source:
@@ -97,6 +102,21 @@ class Watch:
     def slowed_since(self, begin_s: float) -> bool:
         """Return whether the card said since a moment that it is too hot, or that its power supply complains."""
         return any(slowdowns(reading, None) for reading in self.readings_since(begin_s))
+
+    def steady(self, take: Callable[[], T]) -> T:
+        """Return what was taken while the card was not slowed down; after some tries, whatever came last.
+
+        For blocks of two sides in turn: both are slowed down alike, so that a hot block is worth less, not nothing.
+        """
+        for _ in range(TRIES):
+            self.rest()
+            begin = clock()
+            found = take()
+            slowed = not self._on_cpu and self.slowed_since(begin)
+            self.learn(slowed)
+            if not slowed:
+                break
+        return found
 
     def learn(self, slowed: bool) -> None:
         """Let the next pause grow after a slowdown, and shrink again after none."""

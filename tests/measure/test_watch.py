@@ -122,7 +122,7 @@ def test_samples_that_a_slowdown_touched_are_dropped() -> None:
 
 def test_a_card_that_stays_hot_decides_nothing(quick_pauses: list[float]) -> None:
     trial, facts = taken(scripted(lambda at_s: Reading(at_s, 900.0, throttle=HOT)))
-    assert trial.asked == ["window"] * observing.TRIES
+    assert trial.asked == ["window"] * watch.TRIES
     assert quick_pauses == [PAUSE_S, 2 * PAUSE_S]  # it grows
     assert len(facts["samples_ns"]) == 10
     (finding,) = trial.findings
@@ -204,6 +204,26 @@ def test_a_locked_clock_that_moves_is_told() -> None:
     trial.run.holds_clock = True
     assert observing.clock_mode(trial) == "locked"  # type: ignore[arg-type]
     assert trial.labels == ["clock not held"]
+
+
+@pytest.mark.parametrize(("device", "blocks"), [(GPU, watch.TRIES), (CPU, 1)])
+def test_a_hot_block_is_taken_again_but_not_for_ever(device: RunDevice, blocks: int) -> None:
+    taken_blocks = []
+
+    def block() -> int:
+        time.sleep(0.15)
+        taken_blocks.append(len(taken_blocks))
+        return taken_blocks[-1]
+
+    source = scripted(lambda at_s: Reading(at_s, 900.0, throttle=HOT))
+    with Watch(device, lambda: [], source) as seen:
+        assert seen.steady(block) == blocks - 1
+
+
+def test_a_block_of_a_cool_card_is_taken_once(quick_pauses: list[float]) -> None:
+    with Watch(GPU, lambda: [], drawing(50.0)) as seen:
+        assert seen.steady(lambda: time.sleep(0.15) or 7) == 7
+    assert quick_pauses == []
 
 
 def test_an_end_inside_the_window_ends_the_watching_too() -> None:
