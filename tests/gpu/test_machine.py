@@ -41,6 +41,8 @@ def test_attributes_equal_torch_s() -> None:
     assert device["memory_bytes"] == known.total_memory
     assert device["compute_capability"] == f"{known.major}.{known.minor}"
     assert device["uuid"].partition("-")[2] == str(known.uuid)
+    if hasattr(known, "pci_bus_id"):
+        assert device["pci_address"].endswith(f":{known.pci_bus_id:02x}:{known.pci_device_id:02x}.0")
     for ours, theirs in {
         "multiprocessor_count": "multi_processor_count",
         "max_threads_per_multiprocessor": "max_threads_per_multi_processor",
@@ -96,7 +98,35 @@ def test_the_sensors_move_under_load() -> None:
     assert loaded.telemetry.sm_mhz is not None
     assert loaded.telemetry.utilisation is not None
     assert loaded.telemetry.utilisation > 0.5
+    if idle.telemetry.sm_mhz is not None and "idle" in idle.telemetry.throttle:
+        assert loaded.telemetry.sm_mhz > idle.telemetry.sm_mhz
+    assert "idle" not in loaded.telemetry.throttle
     if idle.telemetry.power_w is not None and loaded.telemetry.power_w is not None:
         assert loaded.telemetry.power_w > 1.2 * idle.telemetry.power_w
     assert loaded.telemetry.sm_mhz_max is not None
     assert loaded.telemetry.sm_mhz <= 1.05 * loaded.telemetry.sm_mhz_max
+
+
+def test_a_run_comes_with_the_sensors_of_its_card() -> None:
+    words = ["time", "torch:mm", "--arg", "randn[4096,4096]:bf16", "--arg", "randn[4096,4096]:bf16"]
+    found = document(*words, "--device", "cuda:0")
+    (case,) = found["cases"]
+    telemetry = case["telemetry"]
+    assert (telemetry["source"], telemetry["note"]) == ("nvml", "")
+    assert 0 < telemetry["sm_mhz_held"] <= 1.05 * telemetry["sm_mhz_max"]
+    assert telemetry["temp_c"] is not None
+    if telemetry["energy_mj_per_call"] is not None:
+        # Power times the time of a call, to within what a hot and a cold call differ by.
+        by_power = telemetry["power_w"] * case["median_ms"]
+        assert telemetry["energy_mj_per_call"] == pytest.approx(by_power, rel=0.5)
+    assert found["environment"]["driver"]
+
+
+def test_the_matmul_ceiling_of_a_second_run_is_the_first_one_s(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    words = ["time", "torch:relu", "--arg", "randn[1024,1024]:fp32", "--device", "cuda:0", "--quick"]
+    first, second = document(*words), document(*words)
+    assert [rate["age_s"] for rate in first["ceilings"]["matmuls"]] == [None]
+    (again,) = second["ceilings"]["matmuls"]
+    assert again["age_s"] is not None
+    assert again["tflop_per_s"] == first["ceilings"]["matmuls"][0]["tflop_per_s"]
