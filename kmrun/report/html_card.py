@@ -79,11 +79,11 @@ def _tiles(card: Card, found: Peaks) -> tuple[Tile, ...]:
 def _peaks(card: Card, found: Peaks) -> Table:
     memory = found.values.get(BANDWIDTH)
     heads = (
-        Head("figure", "left"),
+        Head("figure"),
         Head("peak", "num", "dense, without sparsity"),
         Head("ridge, flop/byte", "num", "from this intensity on compute is the limit"),
         Head("published", "num", "on the vendor's sheet, where it is there"),
-        Head("how", "left"),
+        Head("how"),
     )
     lines = []
     for name in FIGURES:
@@ -93,13 +93,13 @@ def _peaks(card: Card, found: Peaks) -> Table:
             lines.append(
                 Line(
                     (
-                        Cell(figure_title(name), "left"),
+                        Cell(figure_title(name)),
                         number(figure_text(name, value / SCALE[name])),
                         number(ridge),
                         number("-" if printed is None else figure_text(name, printed / SCALE[name])),
                         Cell(
                             "rate x units x clock" if found.provenance[name] == "derived" else "as published",
-                            "left",
+                            "",
                         ),
                     )
                 )
@@ -165,8 +165,8 @@ def _limits(limits: OccupancyLimits) -> Table:
 def _attributes(found: Mapping[str, int]) -> tuple[Table, ...]:
     if not found:
         return ()
-    heads = (Head("attribute", "left"), Head("value", "num"))
-    lines = tuple(Line((Cell(name, "left"), number(str(value)))) for name, value in found.items())
+    heads = (Head("attribute"), Head("value", "num"))
+    lines = tuple(Line((Cell(name), number(str(value)))) for name, value in found.items())
     return (Table(f"{len(lines)} attributes", heads, lines, folded=True),)
 
 
@@ -177,11 +177,11 @@ def known_limits(card: Card) -> OccupancyLimits | None:
 
 
 def _pairs(caption: str, rows: Sequence[tuple[str, str]]) -> Table:
-    heads = (Head("what", "left"), Head("value", "left"))
+    heads = (Head("what"), Head("value"))
     return Table(
         caption,
         heads,
-        tuple(Line((Cell(name, "left"), Cell(text, "left"))) for name, text in rows),
+        tuple(Line((Cell(name), Cell(text))) for name, text in rows),
         css="pairs",
     )
 

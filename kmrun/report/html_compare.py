@@ -40,23 +40,23 @@ def overview_of(results: Sequence[Result], headings: Sequence[str], anchors: Seq
     if len(results) == 1:
         return None
     heads = (
-        Head("run", "left"),
-        Head("verdict", "left"),
+        Head("run"),
+        Head("verdict"),
         Head("cases", "num"),
-        Head("device", "left"),
-        Head("commit", "left"),
-        Head("started", "left"),
+        Head("device"),
+        Head("commit"),
+        Head("started"),
     )
     lines = []
     for result, heading, anchor in zip(results, headings, anchors, strict=True):
         banner = banner_of(result)
         cells = (
-            Cell(heading, "left", link=anchor),
+            Cell(heading, link=anchor),
             Cell(banner.word, "verdict", chip=banner.css, sign=banner.sign),
             number(str(len(result.cases))),
-            Cell(_device(result), "left"),
-            Cell(_commit(result), "left"),
-            Cell(_started(result), "left"),
+            Cell(_device(result)),
+            Cell(_commit(result)),
+            Cell(_started(result)),
         )
         lines.append(Line(cells))
     tables = [Table("Runs on this page", heads, tuple(lines))]
@@ -78,17 +78,17 @@ def _compared(results: Sequence[Result], headings: Sequence[str], suite: str) ->
         for head, read in _FRACTIONS
         if any(read(case) is not None for result in results for case in result.cases)
     ]
-    heads, groups = [Head("case", "left")], []
+    heads, groups = [Head("case")], []
     for index, heading in enumerate(headings):
         own = [Head("time", "num", "median"), *(Head(head, "num") for head, _ in fractions)]
         if index > 0:
             own.append(Head("vs first", "num", f"how often faster than {headings[0]}"))
-        own.append(Head("verdict", "left"))
+        own.append(Head("verdict"))
         heads += own
         groups.append((heading, len(own)))
     lines = []
     for ident in ids:
-        cells = [Cell(names[ident], "left", hover=ident)]
+        cells = [Cell(names[ident], hover=ident)]
         base = _time(cases[0].get(ident))
         for index, each in enumerate(cases):
             case = each.get(ident)
@@ -97,7 +97,7 @@ def _compared(results: Sequence[Result], headings: Sequence[str], suite: str) ->
             cells += [number(percent(read(case) if case and seconds else None)) for _, read in fractions]
             if index > 0:
                 cells.append(number(f"{format_number(base / seconds)}x" if base and seconds else "-"))
-            cells.append(Cell("-", "left") if case is None else verdict(word_of(case)))
+            cells.append(Cell("-") if case is None else verdict(word_of(case)))
         lines.append(Line(tuple(cells)))
     said = [
         text for index in range(1, len(results)) if (text := _mean(cases[0], cases[index], headings[index]))

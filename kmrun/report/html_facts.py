@@ -28,32 +28,32 @@ def telemetry_table(result: Result) -> Table | None:
         lines.append(
             Line(
                 (
-                    Cell(names[case.id], "left", hover=case.id),
+                    Cell(names[case.id], hover=case.id),
                     number(held),
                     number(_plain(seen.mem_mhz)),
                     number(_plain(seen.temp_c)),
                     number(_plain(seen.power_w)),
                     number("-" if seen.energy_mj_per_call is None else readable(seen.energy_mj_per_call)),
-                    Cell(throttle or "-", "left"),
+                    Cell(throttle or "-"),
                     number("-" if seen.other_cores is None else readable(seen.other_cores, 2)),
                     number("-" if seen.stolen_cores is None else readable(seen.stolen_cores, 2)),
-                    Cell(seen.note or "-", "left"),
+                    Cell(seen.note or "-"),
                 )
             )
         )
     if not lines:
         return None
     heads = (
-        Head("case", "left"),
+        Head("case"),
         Head("clock MHz", "num", "held, of the highest"),
         Head("memory MHz", "num"),
         Head("°C", "num"),
         Head("W", "num", "mean over a second or more of nothing but this kernel"),
         Head("mJ/call", "num"),
-        Head("slowed by", "left"),
+        Head("slowed by"),
         Head("other cores", "num", "CPU cores that others used meanwhile"),
         Head("stolen cores", "num", "CPU cores that the hypervisor gave to others"),
-        Head("note", "left"),
+        Head("note"),
     )
     table = without_empty_columns(Table("While each case was timed", heads, tuple(lines)), ("case",))
     table = hoisted(table, ("case", "clock MHz", "W"))
@@ -67,9 +67,9 @@ def telemetry_table(result: Result) -> Table | None:
 def repro_table(result: Result) -> Table:
     """Return the command that runs each case again."""
     names = short_names(result.cases)
-    heads = (Head("case", "left"), Head("command", "left"))
+    heads = (Head("case"), Head("command"))
     lines = tuple(
-        Line((Cell(names[case.id], "left", hover=case.id), Cell(repro(result, case.id), "code")))
+        Line((Cell(names[case.id], hover=case.id), Cell(repro(result, case.id), "code")))
         for case in result.cases
     )
     return Table("One case again, on the same inputs", heads, lines, folded=len(lines) > FOLD)
@@ -122,12 +122,8 @@ def flat(found: object, name: str = "") -> list[tuple[str, object]]:
 
 
 def _pairs(caption: str, found: Sequence[tuple[str, object]]) -> Table:
-    lines = [
-        Line((Cell(name, "left"), Cell(_said(value), "left")))
-        for name, value in found
-        if value not in (None, "")
-    ]
-    return Table(caption, (Head("what", "left"), Head("value", "left")), tuple(lines), css="pairs")
+    lines = [Line((Cell(name), Cell(_said(value)))) for name, value in found if value not in (None, "")]
+    return Table(caption, (Head("what"), Head("value")), tuple(lines), css="pairs")
 
 
 def _said(value: object) -> str:

@@ -39,6 +39,11 @@ class Cell:
     after: str = ""
     """Stands behind a chip, in quieter type."""
 
+    @property
+    def plain(self) -> bool:
+        """Whether there is nothing but text; a page has tens of thousands of such cells."""
+        return not (self.svg or self.chip or self.link or self.css == "code")
+
 
 @dataclass(frozen=True, slots=True)
 class Head:

@@ -51,36 +51,35 @@ def kernel_tables(result: Result, shown: View, anchor: str) -> tuple[Table, ...]
         members = [index for index, case in enumerate(result.cases) if case.kernel == kernel]
         timed = [result.cases[index] for index in members if is_shown(result.cases[index])]
         span = span_of([(case.samples_ms, case.median_ms or 0.0) for case in timed])
-        heads = [Head("#", "num", "the number on the roofline"), Head("case", "left")]
+        heads = [Head("#", "num", "the number on the roofline"), Head("case")]
         drawn = any(case.samples_ms for case in timed)
         for name in names:
             if name not in ("kernel", "case"):
-                heads.append(Head(name, "left" if name in _LEFT else "num", HINTS.get(name, "")))
+                heads.append(Head(name, "" if name in _LEFT else "num", HINTS.get(name, "")))
                 if name == "time" and drawn:
                     heads.append(
                         Head(
                             "samples",
-                            "left",
+                            "",
                             f"{span.text}; the tall line is the median, the bar its interval",
                         )
                     )
         lines = []
         for index in members:
             case, row = result.cases[index], dict(zip(names, shown.rows[index].cells, strict=True))
-            cells = [number(str(index + 1)), Cell(labels[index] or case.kernel, "left", hover=case.id)]
+            cells = [number(str(index + 1)), Cell(labels[index] or case.kernel, hover=case.id)]
             for name in names:
                 if name == "contract":
                     word = shown.rows[index].word
                     cells.append(verdict(word, after=row[name].removeprefix(word).strip()))
                 elif name not in ("kernel", "case"):
-                    cells.append(Cell(row[name], "left" if name in _LEFT else "num"))
+                    cells.append(Cell(row[name], "" if name in _LEFT else "num"))
                     if name == "time" and drawn:
                         cells.append(Cell("", "spark", svg=samples_picture(case, span)))
             lines.append(Line(tuple(cells), f"{anchor}-c{index + 1}"))
         note = f"Samples: {span.text}." if drawn else ""
-        tables.append(
-            without_empty_columns(Table(kernel, tuple(heads), tuple(lines), note), ("case", "time"))
-        )
+        table = Table(kernel, tuple(heads), tuple(lines), note, css="cases", row_head=1)
+        tables.append(without_empty_columns(table, ("#", "case", "time")))
     return tuple(tables)
 
 
@@ -128,25 +127,25 @@ def slowdown_table(result: Result) -> Table | None:
     words = {"holds": "pass", "broken": "FAIL", "inconclusive": "INCONCLUSIVE"}
     pairs.sort(key=lambda pair: (list(words).index(pair[1].verdict) != 1, -(pair[1].slowdown or 0.0)))
     heads = (
-        Head("case", "left"),
+        Head("case"),
         Head("slower by", "num", "new time over old time, less one"),
-        Head("with its interval", "left", "the solid line is no change, the dashed line what is allowed"),
+        Head("with its interval", hint="the solid line is no change, the dashed line what is allowed"),
         Head("from", "num"),
         Head("to", "num"),
         Head("allowed", "num"),
         Head("visible", "num", "the smallest slowdown that this run could have called"),
         Head("blocks", "num"),
         Head("processes", "num"),
-        Head("against", "left"),
-        Head("verdict", "left"),
-        Head("why", "left"),
+        Head("against"),
+        Head("verdict"),
+        Head("why"),
     )
     lines = []
     for case, found in pairs:
         word = words[found.verdict]
         picture = Markup(interval(found, axis, "fail" if found.verdict == "broken" else "kept"))
         cells = (
-            Cell(names[case.id], "left", hover=case.id),
+            Cell(names[case.id], hover=case.id),
             number("-" if found.slowdown is None else signed(found.slowdown)),
             Cell("", "spark", svg=picture or None),
             *(number("-" if end is None else signed(end)) for end in (found.low, found.high)),
@@ -154,9 +153,9 @@ def slowdown_table(result: Result) -> Table | None:
             number("-" if found.visible is None else signed(found.visible)),
             number(str(found.blocks)),
             number(str(found.processes)),
-            Cell(f"{found.against} ({found.method})", "left"),
+            Cell(f"{found.against} ({found.method})"),
             verdict(word, found.verdict),
-            Cell(found.reason or "-", "left"),
+            Cell(found.reason or "-"),
         )
         lines.append(Line(cells))
     table = Table("Slower or faster than the other version", heads, tuple(lines))
@@ -179,13 +178,13 @@ def correctness_table(result: Result) -> Table | None:
             )
             word = "pass" if check.ok else "WRONG"
             cells = (
-                Cell(names[case.id], "left", hover=case.id),
-                Cell(check.output, "left"),
-                Cell(check.metric, "left"),
+                Cell(names[case.id], hover=case.id),
+                Cell(check.output),
+                Cell(check.metric),
                 number(format_number(check.error)),
                 number(format_number(check.allowed)),
                 Cell(percent(used), "num", svg=_bar(used)),
-                Cell(worst or "-", "left"),
+                Cell(worst or "-"),
                 Cell(percent(case.rechecked_fraction), "num"),
                 verdict(word, "right" if check.ok else "wrong"),
             )
@@ -194,15 +193,15 @@ def correctness_table(result: Result) -> Table | None:
         return None
     rows.sort(key=lambda pair: pair[0])
     heads = (
-        Head("case", "left"),
-        Head("output", "left"),
-        Head("metric", "left"),
+        Head("case"),
+        Head("output"),
+        Head("metric"),
         Head("error", "num", "the worst over all checked calls"),
         Head("allowed", "num"),
         Head("used", "num", "error over what is allowed"),
-        Head("worst element", "left"),
+        Head("worst element"),
         Head("re-checked", "num", "share of the timed calls whose outputs were compared again"),
-        Head("result", "left"),
+        Head("result"),
     )
     wrong = any(not check.ok for case in result.cases for check in case.checks)
     table = Table("Worst comparison of every output", heads, tuple(line for _, line in rows), folded=False)
@@ -214,15 +213,15 @@ def _clauses(
     caption: str, pairs: Sequence[tuple[CaseResult, ClauseEntry]], names: Mapping[str, str], *, folded: bool
 ) -> Table:
     heads = (
-        Head("case", "left"),
-        Head("clause", "left"),
+        Head("case"),
+        Head("clause"),
         Head("bound", "num"),
         Head("value", "num"),
         Head("lower", "num", "confidence bound"),
         Head("upper", "num", "confidence bound"),
-        Head("verdict", "left"),
-        Head("why", "left"),
-        Head("where", "left"),
+        Head("verdict"),
+        Head("why"),
+        Head("where"),
     )
     lines = tuple(Line(_clause(names[case.id], case, clause)) for case, clause in pairs)
     return without_empty_columns(Table(caption, heads, lines, folded=folded), ("case", "clause", "verdict"))
@@ -231,15 +230,15 @@ def _clauses(
 def _clause(name: str, case: CaseResult, clause: ClauseEntry) -> tuple[Cell, ...]:
     words = {"fail": "WRONG" if clause.kind == "correct" else "FAIL", "inconclusive": "INCONCLUSIVE"}
     return (
-        Cell(name, "left", hover=case.id),
-        Cell(clause.kind, "left"),
+        Cell(name, hover=case.id),
+        Cell(clause.kind),
         number("-" if clause.bound is None else f"{clause.bound:g}"),
         number(format_number(clause.value)),
         number(format_number(clause.low)),
         number(format_number(clause.high)),
         verdict(words.get(clause.verdict, clause.verdict)),
-        Cell(clause.reason or "-", "left"),
-        Cell(f"{clause.file}:{clause.line}" if clause.file else "-", "left"),
+        Cell(clause.reason or "-"),
+        Cell(f"{clause.file}:{clause.line}" if clause.file else "-"),
     )
 
 

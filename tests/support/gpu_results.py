@@ -32,7 +32,14 @@ def gpu_result(sizes: int = 4, samples: int = 60, seed: int = 5, **changes: Any)
     """A result of four kernels over so many sizes and two dtypes, on an H100: 8 * sizes cases."""
     chance = random.Random(seed)
     entries = [
-        _entry(chance, kernel, 256 * 2**index, dtype, intensity * 2 ** min(index, 4), samples)
+        _entry(
+            chance,
+            kernel,
+            256 * (2**index if sizes <= 12 else index + 1),
+            dtype,
+            intensity * 2 ** min(index, 4),
+            samples,
+        )
         for (kernel, intensity), index, dtype in product(KERNELS.items(), range(sizes), ("bf16", "fp16"))
     ]
     ceilings = CeilingEntry(

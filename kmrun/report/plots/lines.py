@@ -10,6 +10,8 @@ from kmrun.report.plots.marks import colour, dash, mark
 from kmrun.report.plots.scales import Scale, Tick, linear_ticks, log_ticks, size_text, ticks_at
 
 WIDTH, HEIGHT = 400.0, 250.0
+_MOST_MARKS = 60
+"""More would run into each other, and into a thick line."""
 _BOX = Box(50, 26, 388, 206)
 
 
@@ -92,9 +94,13 @@ def _frame(
 def _line(series: Series, frame: frames.Frame) -> str:
     places = [(frame.across.at(x), frame.up.at(y)) for x, y in sorted(series.points)]
     path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in places)
-    marks = [
-        mark(series.index, x, y, 4.0, title(text))
-        for (x, y), text in zip(places, series.texts or [series.name] * len(places), strict=True)
-    ]
+    marks = (
+        []
+        if len(places) > _MOST_MARKS
+        else [
+            mark(series.index, x, y, 4.0, title(text))
+            for (x, y), text in zip(places, series.texts or [series.name] * len(places), strict=True)
+        ]
+    )
     line = element("path", d=path, class_=f"line {colour(series.index)}", stroke_dasharray=dash(series.index))
     return element("g", line, *marks)

@@ -24,6 +24,8 @@ KINDS: dict[Kind, str] = {
 MOST_NAMED = 14
 """Above this points carry their number in the table, not their name."""
 _MOST_LABELS = 60
+_MOST_HOVERING = 500
+"""On a telephone nothing hovers: above this the texts would only make the file larger."""
 _TEXT = 11.0
 BROKEN = ("FAIL", "WRONG", "ERROR")
 """Verdict words whose points are ringed."""
@@ -144,7 +146,8 @@ def layout(shown: Picture, size: Size) -> Layout:
             room.take(box)
     texts, boxes = _roof_labels(shown.roofs, frame, room)
     labels, placed = _labels(shown.points, frame, room)
-    points = tuple(_point(point, frame) for point in shown.points)
+    hovering = size.width >= WIDE.width or len(shown.points) <= _MOST_HOVERING
+    points = tuple(_point(point, frame, hovering=hovering) for point in shown.points)
     return Layout(frame, roofs, tuple(texts), points, tuple(labels), (*boxes, *placed))
 
 
@@ -289,13 +292,17 @@ def _around(point: Point, frame: frames.Frame) -> Box:
     return Box(x - r, y - r, x + r, y + r)
 
 
-def _point(point: Point, frame: frames.Frame) -> str:
+def _point(point: Point, frame: frames.Frame, *, hovering: bool) -> str:
     x, y = frame.across.at(point.intensity), frame.up.at(max(point.rate, frame.up.low))
     share = "" if point.share is None else f"\n{percent(point.share)} of the {point.share_of}"
     verdict = "" if point.word == "pass" else f"\n{point.word}"
-    hover = title(
-        f"{point.number}: {point.name}\n"
-        f"{rate_text(point.rate)} at {readable(point.intensity)} flop/byte{share}{verdict}"
+    hover = (
+        ""
+        if not hovering
+        else title(
+            f"{point.number}: {point.name}\n"
+            f"{rate_text(point.rate)} at {readable(point.intensity)} flop/byte{share}{verdict}"
+        )
     )
     broken = point.word in BROKEN
     ring = element("circle", cx=x, cy=y, r=9.5, class_="broken") if broken else ""
