@@ -109,7 +109,7 @@ class Asking:
         if not self.inline:
             return self.run.kernel()
         if self._own is None or not self._own.alive:
-            self._own = self.run.start_inline()
+            self._own = self.run.start_another()
         return self._own
 
     def side_of_judge(self) -> Side:

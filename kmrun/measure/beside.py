@@ -1,13 +1,12 @@
 """Timing the kernel beside its rivals, in alternated blocks of two live sides. No torch."""
 
-import random
-import secrets
 import time
 from typing import TYPE_CHECKING, Literal
 
 from kmrun.core.case import Implementation
 from kmrun.core.measurement import Rival
-from kmrun.core.statistics import median, quantile
+from kmrun.core.statistics import median
+from kmrun.measure.blocks import LEVELS, Blocks, Take, turn_of
 from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
 from kmrun.measure.side import Idle
 
@@ -59,12 +58,14 @@ def ready(trial: "Trial", key: str) -> float:
 
 
 def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float) -> Rival:
-    """Time the kernel and a rival in ABBA or BAAB blocks, the order drawn at random."""
+    """Time the kernel and a rival in alternated blocks."""
     kernel_ns = median(trial.known["samples_ns"])
     flushed = trial.run.on_cpu and trial.known["extra"]["cold_by"] == "flush"
-    plans = {
-        who: _turn(took, trial.run.on_cpu, flushed) for who, took in ((KERNEL, kernel_ns), (key, rival_ns))
-    }
+    blocks = Blocks(
+        (_turns_of(trial, KERNEL), _turns_of(trial, key)),
+        (turn_of(kernel_ns, trial.run.on_cpu, flushed), turn_of(rival_ns, trial.run.on_cpu, flushed)),
+        LEVELS[trial.run.device.kind],
+    )
     least = BLOCKS_FLUSHED if flushed else BLOCKS_LEAST
     limit_s = trial.case.timing.max_time_ms * (0.25 if trial.run.options.quick else 1.0) / 1e3
     begin, hard = time.monotonic(), trial.case.case_timeout_s / 3
@@ -74,43 +75,26 @@ def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float)
         if clause.kind == "min_speedup"
         for bound in clause.bounds.values()
     ]
-    order = random.Random(secrets.randbits(64))
     pairs: list[tuple[float, float]] = []
-    rival_samples: list[float] = []
     while len(pairs) < BLOCKS_MOST:
         trial.progress(f"beside {name}, block {len(pairs) + 1}")
-        first, second = (KERNEL, key) if order.random() < 0.5 else (key, KERNEL)
-        seen: dict[str, list[float]] = {KERNEL: [], key: []}
-        for who in (first, second, second, first):
-            seen[who] += _take_turn(trial, who, *plans[who])
-        level = 0.25 if trial.run.on_cpu else 0.5
-        pairs.append((quantile(seen[KERNEL], level), quantile(seen[key], level)))
-        rival_samples += seen[key]
+        pairs.append(blocks.take())
         spent = time.monotonic() - begin
         decided = not _straddles(pairs, bounds)
         if spent > hard or (decided and (len(pairs) >= BLOCKS or (spent > limit_s and len(pairs) >= least))):
             break
-    return Rival(name, role, tuple(pairs), median(rival_samples))
+    return Rival(name, role, tuple(pairs), median(blocks.samples[1]))
 
 
-def _take_turn(trial: "Trial", who: str, calls: int, discard: int) -> list[float]:
+def _turns_of(trial: "Trial", who: str) -> Take:
     side, idle = (trial.kernel, trial.side_of_judge) if who == KERNEL else (trial.judge, trial.side_of_kernel)
-    with Idle(idle() if trial.run.on_cpu and not trial.inline else None):
-        samples: list[float] = side("turn", key=who, calls=calls, discard=discard)
-    return samples
 
+    def take(calls: int, discard: int) -> list[float]:
+        with Idle(idle() if trial.run.on_cpu and not trial.inline else None):
+            samples: list[float] = side("turn", key=who, calls=calls, discard=discard)
+        return samples
 
-def _turn(call_ns: float, on_cpu: bool, flushed: bool) -> tuple[int, int]:
-    """Return (calls, discarded calls) of a turn.
-
-    On a CPU about 2 ms, one to eight calls, and long calls need no run-up; on a GPU 20 ms of device time after
-    two calls that bring the clocks back up. One call where a CPU's flush before it costs more than the call.
-    """
-    if flushed:
-        return 1, 0
-    if on_cpu:
-        return max(1, min(8, round(2e6 / max(call_ns, 1.0)))), 1 if call_ns < 20e6 else 0
-    return max(1, min(200, round(20e6 / max(call_ns, 1.0)))), 2
+    return take
 
 
 def _handoff_ns(trial: "Trial") -> float:

@@ -30,11 +30,12 @@ from kmrun.measure.machine_operations import MachineOperations
 from kmrun.measure.references import references
 from kmrun.measure.roles import KERNEL, REFERENCE
 from kmrun.measure.timer import Budget
+from kmrun.measure.version_operations import VersionOperations
 
 _clock = time.perf_counter_ns
 
 
-class Operations(MachineOperations):
+class Operations(VersionOperations, MachineOperations):
     """The state of a side. Methods are operations: plain arguments in, plain results out."""
 
     def __init__(self, arena: Arena, vault: Arena, progress: Callable[[str], None]) -> None:
@@ -95,6 +96,11 @@ class Operations(MachineOperations):
         self._loaded[key] = load(case, implementation, roles.fault_of(key), roles.name_of(key))
         return {"wall_ns": _clock() - begin}
 
+    def origin(self, key: str) -> dict[str, Any]:
+        """Say where a loaded target came from; only in a side that was given a tree."""
+        case = self._now()
+        return self._origin_of(roles.implementation_of(case, key).target, case.folder)
+
     def draw(self, slot: int, seed: int, share: bool, at: int = 0) -> dict[str, Any]:
         """Draw the inputs of a seed into a slot; with `share`, pack them into the arena from byte `at` on.
 
@@ -116,14 +122,19 @@ class Operations(MachineOperations):
         }
         if not share:
             return reply
-        visible = {argument.name for argument in case.arguments if argument.options.get("visible") != "judge"}
-        shown = {name: value for name, value in self._contents[slot].items() if name in visible}
         try:
-            packed = {"inputs": shown, "grads": self._grads[slot]}
-            reply["tree"], reply["next"] = self._share(packed, at)
+            reply |= self.show_inputs(slot, at)
         except CannotCross as reason:
             reply["cannot_cross"] = str(reason)
         return reply
+
+    def show_inputs(self, slot: int, at: int = 0) -> dict[str, Any]:
+        """Pack what the kernel may see of a slot into the arena, from byte `at` on."""
+        arguments = self._now().arguments
+        visible = {argument.name for argument in arguments if argument.options.get("visible") != "judge"}
+        shown = {name: value for name, value in self._contents[slot].items() if name in visible}
+        tree, after = self._share({"inputs": shown, "grads": self._grads[slot]}, at)
+        return {"tree": tree, "next": after}
 
     def learn(self, outputs: list[dict[str, Any]]) -> None:
         """Take the outputs' declaration, which the suite left to the reference."""

@@ -17,7 +17,9 @@ from typing import Any, Literal, Self
 
 from kmrun.core.case import Case
 from kmrun.core.measurement import Ceilings, Measurement, RunDevice
+from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain
+from kmrun.core.slowdown import Slowdown
 from kmrun.device import cpu
 from kmrun.device.claim import Claim, about, claimed, known_by
 from kmrun.device.sampler import Source
@@ -96,6 +98,8 @@ class Supervisor:
         self._cache_bytes: int | None = None
         self._free_at_start = 0
         self._arena_pair: tuple[int, int] | None = None
+        self.control: Slowdown | None = None
+        """A version compared with itself, once in a run that compares versions."""
         self._arena_bytes = 0
 
     def __enter__(self) -> Self:
@@ -256,8 +260,16 @@ class Supervisor:
                     side.bury()
             self._launcher.lost = False
 
-    def measure(self, case: Case, progress: Callable[[str], None] = lambda _: None) -> Measurement:
-        """Check and time one case. Whatever user code does ends in a measurement with findings."""
+    def measure(
+        self,
+        case: Case,
+        progress: Callable[[str], None] = lambda _: None,
+        opponent: Opponent | None = None,
+    ) -> Measurement:
+        """Check and time one case, and compare it with its other version where there is one.
+
+        Whatever user code does ends in a measurement with findings.
+        """
         from kmrun.measure.trial import Trial
 
         begin = time.perf_counter_ns()
@@ -265,7 +277,7 @@ class Supervisor:
         skipped = why_skipped(case, self.device, self._free_bytes)
         if skipped is not None:
             return Measurement(case.id, findings=(skipped,))
-        found = Trial(self, case, progress).measure(begin)
+        found = Trial(self, case, progress, opponent).measure(begin)
         if self.foreign and not found.undecidable:
             found = replace(found, undecidable=self.foreign)
         if not self.on_cpu and any(finding.code in _LEAVES_WRECKAGE for finding in found.findings):
@@ -341,8 +353,8 @@ class Supervisor:
             self._greet(self._kernel, compute)
         return self._kernel
 
-    def start_inline(self) -> Side:
-        """Start a side that plays both roles, for one case; the caller buries it."""
+    def start_another(self) -> Side:
+        """Start one more side, for both roles of a case or for one of two versions; the caller buries it."""
         side = self._start(vault=False)
         self._greet(side)
         return side

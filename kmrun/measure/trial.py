@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kmrun.core.case import Case, Output
 from kmrun.core.measurement import Measurement, OutputCheck
+from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.device.sampler import clock
 from kmrun.measure import findings
+from kmrun.measure.against import compare
 from kmrun.measure.asking import Asking, Over
 from kmrun.measure.beside import time_rivals
 from kmrun.measure.observing import clock_mode, note_slowdown, observed, take_window
@@ -26,12 +28,24 @@ if TYPE_CHECKING:
 
 WARM_MOST_NS = 1e9
 
+NEEDS_WINDOW = frozenset({"min_roof", "min_roof_clk", "min_ceiling", "min_speedup", "max_ms", "max_host_us"})
+"""Clauses that want the kernel's own window, or its rivals, at full length."""
+
 
 class Trial(Asking):
     """One case in `paired`, `serial` or `inline` isolation."""
 
-    def __init__(self, supervisor: "Supervisor", case: Case, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        supervisor: "Supervisor",
+        case: Case,
+        progress: Callable[[str], None],
+        opponent: Opponent | None = None,
+    ) -> None:
         super().__init__(supervisor, case, progress)
+        self._opponent = opponent
+        promised = {clause.kind for clause in case.clauses}
+        self._hurried = opponent is not None and not promised & NEEDS_WINDOW
         self._checks: list[OutputCheck] = []
         self._known: dict[str, Any] = {}
         self._labels: list[str] = []
@@ -55,7 +69,7 @@ class Trial(Asking):
             self.leave_inline()
         if any(finding.outcome in ("fail", "error") for finding in self.findings):
             # A wrong or broken kernel is never given a speed.
-            for key in ("samples_ns", "hot_samples_ns", "rivals", "first_call_ns"):
+            for key in ("samples_ns", "hot_samples_ns", "rivals", "first_call_ns", "slowdown"):
                 self._known.pop(key, None)
         if not self.run.on_cpu:
             self._labels.append("untested on hardware")
@@ -88,8 +102,14 @@ class Trial(Asking):
         self.count_bytes(trees[0]["bytes"])
         self._check_calls()
         self._time_alone()
-        time_rivals(self)
+        if not self._hurried:
+            time_rivals(self)
         self._check_again()
+        self.kernel("end")
+        if self._opponent is not None:
+            self._known["slowdown"] = compare(self, self._opponent)
+        if not self.inline:
+            self.judge("end")
 
     def _turn_inline(self) -> None:
         self.inline = True
@@ -346,8 +366,11 @@ class Trial(Asking):
         return most, 10 if call_ns * 10 < most else 3
 
     def budget(self) -> dict[str, float]:
-        """Return the stopping rule of the window; `--quick` takes a quarter of the time."""
-        timing, share = self.case.timing, 0.25 if self.run.options.quick else 1.0
+        """Return the stopping rule of the window.
+
+        `--quick` takes a quarter of the time, and so does a comparison of versions where nothing else is promised.
+        """
+        timing, share = self.case.timing, 0.25 if self.run.options.quick or self._hurried else 1.0
         return {
             "min_ns": timing.min_time_ms * 1e6 * share,
             "max_ns": timing.max_time_ms * 1e6 * share,
@@ -359,8 +382,6 @@ class Trial(Asking):
         self.progress("checking again")
         self._draw(2)
         self._compare(2, self.call(2)["tree"])
-        for ask in (self.kernel, self.judge) if not self.inline else (self.kernel,):
-            ask("end")
 
     def _correct(self) -> bool | None:
         if any(finding.code == "wrong_result" for finding in self.findings):

@@ -1,0 +1,226 @@
+"""A case beside its other version: screened in one pair of fresh processes, settled in many. No torch.
+
+Both processes of a pair are forked from the same zygote, in an order drawn by lot, and get the same inputs bit
+by bit, so that nothing but their code can make one slower for good. The rule itself is `core.gate`. Once a run,
+the new version is compared with itself in the same way: where that comes out slower, the machine fools the gate,
+and nothing it said in this run counts.
+"""
+
+import math
+import random
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kmrun.core.gate import LOOKS, Gate, undecided
+from kmrun.core.measurement import Finding
+from kmrun.core.opponent import Opponent
+from kmrun.core.plain import from_plain
+from kmrun.core.slowdown import Slowdown, told
+from kmrun.core.statistics import median, quantile
+from kmrun.measure import findings, origin
+from kmrun.measure.blocks import Blocks, turn_of
+from kmrun.measure.origin import Origin
+from kmrun.measure.roles import KERNEL
+from kmrun.measure.side import Idle
+from kmrun.measure.version import Entrant, Inputs, Version, VersionFailed
+
+if TYPE_CHECKING:
+    from kmrun.measure.trial import Trial
+
+SCREEN_BLOCKS, SCREEN_S = 60, 2.0
+PAIR_BLOCKS_LEAST, PAIR_BLOCKS, PAIR_BLOCKS_MOST, PAIR_S = 3, 8, 32, 0.25
+"""Blocks of a fresh pair: as many as fit the time, at least eight where a block is short."""
+
+SCREEN_LEAST = 7
+"""Fewer blocks on one side decide nothing."""
+
+LEVELS = {"cpu": 0.1, "cuda": 0.5, "rocm": 0.5}
+"""The quantile of calls that stands for a block, and for a pair. Other load only ever adds time, so on a CPU the
+low end tells two versions apart; the calls of both alternate, so both had the same chances at a quiet moment."""
+
+SETTLE_S = {"cpu": 60.0, "cuda": 120.0, "rocm": 120.0}
+
+OTHER: findings.Who = ("the other version", "suite")
+
+_LACKING = ("module_missing", "target_missing")
+"""What keeps the old version from being there at all, rather than from working."""
+
+
+def compare(trial: "Trial", opponent: Opponent) -> Slowdown:
+    """Return how the trial's case compares with its other version.
+
+    Raises:
+        Over: the kernel, or the environment, failed in a fresh process.
+    """
+    if trial.run.isolation == "serial":
+        return undecided(opponent.gate.against, opponent.gate.margin, "not alternated: serial isolation")
+    new = Entrant(findings.KERNEL, trial.case, opponent.own, opponent.other)
+    old = Entrant(OTHER, opponent.case, opponent.other, opponent.own)
+    inputs = _inputs(trial)
+    with trial.only_kernel(), trial.only_judge(), Idle(trial.side_of_kernel() if trial.inline else None):
+        found = Comparison(trial, opponent.gate, (new, old), inputs).run()
+        if trial.run.control is None:
+            rule = replace(opponent.gate, against="itself")
+            trial.progress("the same version twice, as a control")
+            trial.run.control = Comparison(trial, rule, (new, new), inputs).run()
+    if trial.run.control.verdict == "broken":
+        trial.over(_control_fired(trial.run.control))
+    return found
+
+
+def _control_fired(control: Slowdown) -> Finding:
+    sentence = f"the control fired: a version came out {told(control)}; no comparison of this run counts"
+    return Finding("control_fired", sentence, "environment", "error")
+
+
+class Comparison:
+    """Two entrants in pairs of fresh processes; the first is the new version."""
+
+    def __init__(self, trial: "Trial", gate: Gate, entrants: tuple[Entrant, Entrant], inputs: Inputs) -> None:
+        self._trial = trial
+        self._gate = gate
+        self._entrants = entrants
+        self._inputs = inputs
+        self._order = random.Random(secrets.randbits(64))
+        self._old_ns: list[float] = []
+        self._level = LEVELS[trial.run.device.kind]
+        self._looked = entrants[0] is entrants[1]
+
+    def run(self) -> Slowdown:
+        """Screen, and settle what screening did not clear.
+
+        Raises:
+            Over: the new version, or the environment, failed.
+        """
+        try:
+            return self._screen() or self._settle()
+        except VersionFailed as failed:
+            if failed.entrant is self._entrants[0] or failed.finding.code in _LACKING:
+                self._trial.over(failed.finding)
+            return undecided(self._gate.against, self._gate.margin, failed.finding.sentence)
+
+    def _screen(self) -> Slowdown | None:
+        name, begin = self._gate.against, time.monotonic()
+        logs: list[float] = []
+        with self._pair() as blocks:
+            while True:
+                self._trial.progress(f"against {name}, block {len(logs) + 1}")
+                logs.append(self._log_ratio(blocks))
+                seen = self._gate.screen(logs)
+                spent = time.monotonic() - begin
+                if seen.outcome != "open" or len(logs) >= SCREEN_BLOCKS:
+                    break
+                if spent > SCREEN_S and len(logs) >= SCREEN_LEAST:
+                    break
+        return self._gate.cleared(seen, len(logs)) if seen.outcome == "clear" else None
+
+    def _settle(self) -> Slowdown:
+        name, taken = self._gate.against, 0
+        pairs: list[float] = []
+        limit = time.monotonic() + SETTLE_S[self._trial.run.device.kind]
+        while True:
+            self._trial.progress(f"against {name}, fresh pair {len(pairs) + 1} of at most {LOOKS[-1]}")
+            with self._pair() as blocks:
+                taken += self._blocks_of_a_pair(blocks)
+                new, old = (quantile(samples, self._level) for samples in blocks.samples)
+            pairs.append(math.log(new / old))
+            old_ns = median(self._old_ns)
+            found = self._gate.settle(pairs, old_ns, taken)
+            if found is not None:
+                return found
+            if time.monotonic() > limit:
+                return self._gate.estimate(pairs, old_ns, taken, f"out of time after {len(pairs)} pairs")
+
+    def _blocks_of_a_pair(self, blocks: Blocks) -> int:
+        begin = time.monotonic()
+        for taken in range(1, PAIR_BLOCKS_MOST + 1):
+            self._log_ratio(blocks)
+            spent = time.monotonic() - begin
+            if spent > PAIR_S and taken >= (PAIR_BLOCKS if spent < 4 * PAIR_S else PAIR_BLOCKS_LEAST):
+                break
+        return taken
+
+    def _log_ratio(self, blocks: Blocks) -> float:
+        new, old = blocks.take()
+        self._old_ns.append(old)
+        return math.log(new / old)
+
+    @contextmanager
+    def _pair(self) -> Iterator[Blocks]:
+        """Open a fresh pair, the order of birth drawn by lot, and bury it at the end."""
+        trial, living, levels = self._trial, {}, [0.0, 0.0]
+        first = self._order.randrange(2)
+        try:
+            for who in (first, 1 - first):
+                version = living[who] = Version(trial, self._entrants[who])
+                levels[who] = version.bring_up(self._inputs, trial.known["l2"] == "cold")
+                if who == 1 and not self._looked:
+                    self._look_at_outputs(version)
+                version.stop()
+            self._prove(living[0], living[1])
+            flushed = trial.run.on_cpu and trial.known["extra"]["cold_by"] == "flush"
+            new, old = (turn_of(level, trial.run.on_cpu, flushed) for level in levels)
+            yield Blocks((living[0].turn, living[1].turn), (new, old), self._level)
+        finally:
+            for version in living.values():
+                version.bury()
+
+    def _look_at_outputs(self, old: Version) -> None:
+        """Label it where the old version computes something else, by the very check of the new one."""
+        self._looked = True
+        trial, name = self._trial, self._gate.against
+        if not trial.has_checks or trial.inline:
+            return
+        try:
+            called = old.ask(
+                "call", self._trial.case.first_call_timeout_s, slot=0, share=True, at=self._inputs.end
+            )
+        except VersionFailed as failed:
+            if not old.alive:
+                raise
+            trial.label(f"{name}: {failed.finding.sentence}")
+            return
+        judge = trial.side_of_judge()
+        if trial.run.on_cpu:
+            judge.wake()
+        found = trial.judge("compare", slot=0, tree=called["tree"], seed=self._inputs.seeds[0])
+        if trial.run.on_cpu:
+            judge.stop()
+        if not all(each["check"]["ok"] for each in found):
+            trial.label(f"{name} computes something else")
+
+    def _prove(self, new: Version, old: Version) -> None:
+        """Hold each version's code against its tree.
+
+        Raises:
+            Over: one loaded the other's code.
+        """
+        seen = []
+        for version in (new, old):
+            version.wake()
+            seen.append(from_plain(Origin, version.ask("origin", key=KERNEL)))
+            version.stop()
+        if self._entrants[0] is self._entrants[1]:
+            return
+        finding = origin.wrong_tree(seen[0], seen[1], self._gate.against)
+        if finding is not None:
+            self._trial.over(finding)
+        if seen[0].file == seen[1].file:
+            self._trial.label("same code on both sides")
+
+
+def _inputs(trial: "Trial") -> Inputs:
+    """Pack what the kernel was checked on into the arena once for all pairs; inline, sides draw it themselves."""
+    seeds = (trial.seed_of(0), trial.seed_of(1))
+    if trial.inline:
+        return Inputs((), seeds)
+    trees, at = [], 0
+    for slot in range(len(seeds)):
+        shown = trial.judge("show_inputs", slot=slot, at=at)
+        trees.append(shown["tree"])
+        at = shown["next"]
+    return Inputs(tuple(trees), seeds, at)

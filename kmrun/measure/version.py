@@ -1,0 +1,140 @@
+"""One version of a case in a fresh process, ready to take turns. No torch."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kmrun.core.case import Case
+from kmrun.core.measurement import Finding
+from kmrun.core.opponent import Tree
+from kmrun.core.plain import to_plain
+from kmrun.measure import findings
+from kmrun.measure.roles import KERNEL, REFERENCE
+from kmrun.measure.side import Died, Side, SideBug, Stopped, TimedOut
+
+if TYPE_CHECKING:
+    from kmrun.measure.trial import Trial
+
+_WARM_NS, _WARM_CALLS = 0.2e9, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """What a version is made from: its case, its tree, the tree that none of its code may come from."""
+
+    who: findings.Who
+    case: Case
+    tree: Tree
+    other: Tree
+
+
+class VersionFailed(Exception):
+    """A version could not be run; `finding` says why."""
+
+    def __init__(self, entrant: Entrant, finding: Finding) -> None:
+        super().__init__(finding.sentence)
+        self.entrant = entrant
+        self.finding = finding
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs that both versions get, bit by bit: where they lie in the arena, or the seeds that draw them."""
+
+    trees: tuple[Any, ...]
+    seeds: tuple[int, ...]
+    end: int = 0
+    """First byte of the arena behind them."""
+
+
+class Version:
+    """A live process that hosts one version. Between turns it is stopped, on a CPU."""
+
+    def __init__(self, trial: "Trial", entrant: Entrant) -> None:
+        self.entrant = entrant
+        self._trial = trial
+        # The first version's suite may have left outputs to the reference, which knows them by now.
+        outputs = entrant.case.outputs or trial.case.outputs
+        self._case = replace(entrant.case, outputs=outputs)
+        self._stops = trial.run.on_cpu
+        self._side: Side = trial.run.start_another()
+
+    def bring_up(self, inputs: Inputs, cold: bool) -> float:
+        """Load the target, take the inputs, warm up; return the level in ns per call.
+
+        Raises:
+            VersionFailed: it could not.
+        """
+        tree, first = self.entrant.tree, self._case.first_call_timeout_s
+        self.ask(
+            "use_tree",
+            root=tree.root,
+            other=self.entrant.other.root,
+            caches=tree.caches,
+            folder=self._case.folder,
+        )
+        self.ask("begin", case=to_plain(self._case))
+        self.ask("load", first, key=KERNEL)
+        if not inputs.trees and self._case.reference is not None:
+            self.ask("load", first, key=REFERENCE)  # an incoming gradient is drawn as the reference's output
+        for slot, seed in enumerate(inputs.seeds):
+            if inputs.trees:
+                self.ask("receive", slot=slot, tree=inputs.trees[slot])
+            else:
+                self.ask("draw", first, slot=slot, seed=seed, share=False)
+        self.ask("stage", cold=cold, bytes_per_call=self._trial.bytes_per_call())
+        self.ask("prepare", first, key=KERNEL)
+        warmed: dict[str, float] = self.ask("warm_up", key=KERNEL, most_ns=_WARM_NS, at_least=_WARM_CALLS)
+        return warmed["call_ns"]
+
+    def turn(self, calls: int, discard: int) -> list[float]:
+        """Take a turn: wake, call, stop. A stopped side's threads take no core from the other.
+
+        Raises:
+            VersionFailed: it could not.
+        """
+        self.wake()
+        samples: list[float] = self.ask("turn", key=KERNEL, calls=calls, discard=discard)
+        self.stop()
+        return samples
+
+    def stop(self) -> None:
+        """Make it truly idle."""
+        if self._stops and self._side.alive:
+            self._side.stop()
+
+    def wake(self) -> None:
+        """Let it go on."""
+        if self._stops and self._side.alive:
+            self._side.wake()
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process still serves."""
+        return self._side.alive
+
+    def bury(self) -> None:
+        """End its process."""
+        self._side.bury()
+
+    def ask(self, op: str, timeout_s: float | None = None, **arguments: Any) -> Any:
+        """Ask its side; the case's own limits hold.
+
+        Raises:
+            VersionFailed: user code, the machine or a limit stopped it.
+        """
+        who, limit = self.entrant.who, timeout_s or self._case.case_timeout_s
+        try:
+            return self._side.ask(op, limit, **arguments)
+        except Stopped as stopped:
+            raise VersionFailed(self.entrant, self._named(stopped.finding)) from stopped
+        except SideBug as bug:
+            raise VersionFailed(self.entrant, findings.broken_side(str(bug))) from bug
+        except Died as died:
+            raise VersionFailed(self.entrant, findings.died(who, died.status, died.tail)) from died
+        except TimedOut as late:
+            raise VersionFailed(self.entrant, findings.timed_out(who, op, late.seconds, late.tail)) from late
+
+    def _named(self, finding: Finding) -> Finding:
+        """Return a side's finding, which says "the kernel" of whatever it hosts, with the version's name."""
+        name = self.entrant.who[0]
+        return replace(finding, sentence=finding.sentence.replace("the kernel", name, 1))

@@ -1,0 +1,47 @@
+"""The operations of a side that hosts one of two versions: settle in its tree, show where its code came from."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from kmrun.core.plain import to_plain
+from kmrun.measure.origin import Origin
+from kmrun.measure.provenance import Provenance, separate_caches
+
+
+class VersionOperations:
+    """A side's place among two versions. Public methods are operations."""
+
+    _provenance: Provenance | None = None
+
+    def use_tree(self, root: str, other: str, caches: str | None, folder: str) -> None:
+        """Settle in one version's tree: import from it, work in its suite's folder, compile into its own caches.
+
+        For good: such a side hosts nothing else.
+        """
+        self._provenance = Provenance(root, other)
+        self._provenance.turn_imports()
+        if caches is not None:
+            separate_caches(caches)
+        os.chdir(folder)
+
+    def _origin_of(self, target: str, folder: str) -> dict[str, Any]:
+        provenance = self._provenance
+        if provenance is None:
+            raise ValueError("the side is in no tree")
+        place = target.rpartition(":")[0]
+        if place.endswith(".py"):
+            file: str | None = str(Path(folder, place).resolve())
+            own_copy = None
+        else:
+            module = sys.modules.get(place)
+            found = getattr(module, "__file__", None)
+            file = str(Path(found).resolve()) if found else None
+            package = place.partition(".")[0]
+            own_copy = package if provenance.holds(package) else None
+        home = provenance.home(file) if file else "elsewhere"
+        plain: dict[str, Any] = to_plain(
+            Origin(file, home, tuple(provenance.foreign()), own_copy, str(provenance.own))
+        )
+        return plain
