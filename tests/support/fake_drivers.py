@@ -49,7 +49,9 @@ main()
 )
 
 
-def run(folder: Path | None, words: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path | None, words: list[str], *, limit_s: float = 60, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run the interpreter with the folder's libraries found first."""
     environ = {key: value for key, value in os.environ.items() if key != "KMRUN_CARDS"}
     environ["LD_LIBRARY_PATH"] = str(folder) if folder else ""
@@ -59,7 +61,7 @@ def run(folder: Path | None, words: list[str], **variables: str) -> subprocess.C
         text=True,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=limit_s,
     )
 
 
