@@ -8,6 +8,7 @@ import kmrun.cli.start  # noqa: F401  # isort: skip
 
 import difflib
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -71,6 +72,10 @@ def main() -> None:
 
 def _fail(error: KmrunError) -> int:
     streams.say(explained(error))
+    if os.environ.get("GITHUB_ACTIONS") == "true" and (found := getattr(error, "diagnostics", ())):
+        from kmrun.source.diagnostics import render
+
+        streams.say(render(found, "github"))
     return error.exit_code
 
 

@@ -78,7 +78,7 @@ class AgainstSaved(Companion):
         today = ceiling_entry(ceilings)
 
         def take() -> Session | Finding:
-            taken = self.take(supervisor, case, found, phase, True)
+            taken = self.take(supervisor, case, found, phase, True, None)
             return taken if isinstance(taken, Finding) else _beside(taken.kernel_ms, today)
 
         outcome = decide(gate, (then,), take, phase)

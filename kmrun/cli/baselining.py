@@ -69,7 +69,9 @@ class Saving(Companion):
         for round_ in range(SESSIONS):
             for one in list(chosen):
                 phase(f"baseline, round {round_ + 1} of {SESSIONS}: {one.case.id}")
-                taken = self.take(supervisor, one.case, one.found, phase, False)
+                first = sessions[one.case.id][:1]
+                repeats = first[0].repeats if first else None
+                taken = self.take(supervisor, one.case, one.found, phase, False, repeats)
                 if isinstance(taken, Session):
                     sessions[one.case.id].append(taken)
                 else:
@@ -159,7 +161,7 @@ class AgainstBaseline(Companion):
         )
 
         def take() -> Session | Finding:
-            return self.take(supervisor, case, found, phase, False)
+            return self.take(supervisor, case, found, phase, False, then.sessions[0].repeats)
 
         outcome = decide(gate, then.sessions, take, phase)
         if isinstance(outcome, Finding):

@@ -15,8 +15,9 @@ from kmrun.core.yardstick import Session
 Phase = Callable[[str], None]
 """Is told what the case has come to."""
 
-Take = Callable[[Any, Case, Measurement, Phase, bool], Session | Finding]
-"""Measures a case in a fresh process: (supervisor, case, what came of it, phase, alone); see `measure.sessions`."""
+Take = Callable[[Any, Case, Measurement, Phase, bool, tuple[int, int] | None], Session | Finding]
+"""Measures a case in a fresh process: (supervisor, case, what came of it, phase, alone, repeats of the yardsticks);
+see `measure.sessions`."""
 
 
 @dataclass(frozen=True, slots=True)

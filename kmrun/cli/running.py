@@ -20,6 +20,7 @@ from kmrun.cli.written import Written
 from kmrun.core.card import Card, per_device
 from kmrun.core.case import Case
 from kmrun.core.entries import Locate
+from kmrun.core.floors import could_rise
 from kmrun.core.measurement import RunDevice
 from kmrun.core.result import Result
 from kmrun.core.verdict import exit_code
@@ -28,6 +29,7 @@ from kmrun.measure.sessions import take_session
 from kmrun.measure.supervisor import Isolation, RunOptions, Supervisor
 from kmrun.plan import select
 from kmrun.plan.selection import runs_on
+from kmrun.report.numbers import count
 from kmrun.report.progress import Line, Progress
 from kmrun.report.table import coloured, encodable, plain, render
 from kmrun.report.view import view
@@ -173,7 +175,7 @@ def run_jobs(jobs: Sequence[Job], settings: Settings) -> int:
     written.at_end(outcome.results, code_of(outcome, settings))
     try:
         code = report(outcome, settings, several=len(jobs) > 1)
-        for note in companion.notes:
+        for note in (*companion.notes, *_floors_to_raise(outcome.results, settings.save)):
             say(f"{note}\n")
         return code
     finally:
@@ -268,6 +270,15 @@ def report(outcome: Outcome, settings: Settings, *, several: bool) -> int:
     elif empty:
         raise EnvironmentLacks("no case of these suites is for this device", "`kmrun list` shows them all")
     return code
+
+
+def _floors_to_raise(results: Sequence[Result], saved: str | None) -> list[str]:
+    """Return what to say of promises that could be higher; only `--save` leaves what would raise them."""
+    return [
+        f"{count(number, 'floor')} could be raised: kmrun floors {result.suite.file} --result {saved}"
+        for result in results
+        if saved is not None and result.suite.file is not None and (number := could_rise(result.cases))
+    ]
 
 
 def _scorecards(results: Sequence[Result], code: int | None) -> str:

@@ -148,7 +148,7 @@ def _speedup(clause: Clause, bound: float, found: Measurement, alpha: float) -> 
 def _slowdown(clause: Clause, bound: float, seen: Slowdown | None) -> ClauseResult:
     """Take the gate's verdict; a bound that it was not run for is held against its interval."""
     if seen is None:
-        return _not_judged(clause, bound, "nothing to compare with: see --against", warn=True)
+        return _not_judged(clause, bound, "nothing to compare with: --against or --against-baseline", warn=True)
     verdict = _COMPARED[seen.verdict]
     if bound != seen.margin:
         under = seen.high is not None and seen.high <= bound

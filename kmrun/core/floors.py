@@ -112,6 +112,20 @@ def raised(groups: Iterable[Sequence[Shown]], headroom: float = HEADROOM) -> lis
     return found
 
 
+def could_rise(entries: Iterable[CaseResult], headroom: float = HEADROOM) -> int:
+    """Return how many floors of a result `raised` would raise, told apart by where they are written."""
+    lows: dict[tuple[str | None, int | None, str], list[tuple[float, float | None]]] = {}
+    for entry in entries:
+        for clause in entry.clauses:
+            if clause.kind.startswith("min_") and clause.bound is not None:
+                low = clause.low if entry.verdict == "pass" and clause.verdict == "pass" else None
+                lows.setdefault((clause.file, clause.line, clause.kind), []).append((clause.bound, low))
+    return sum(
+        all(low is not None and rounded_down(low * (1 - headroom)) > bound for bound, low in seen)
+        for seen in lows.values()
+    )
+
+
 def rounded_down(value: float) -> float:
     """Return the largest number of two significant digits that is not above a positive value."""
     if value <= 0:

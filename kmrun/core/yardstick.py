@@ -10,7 +10,9 @@ YARDSTICKS = ("memory", "compute")
 class Session:
     """One fresh process: times in ms per call, and log ratios of the kernel's time over each yardstick's.
 
-    The ratios are medians over interleaved blocks, and so not quite those of the times.
+    The ratios are medians over interleaved blocks, and so not quite those of the times. `memory_calls` and
+    `compute_calls` are how many calls of a yardstick made a sample, so that it took about as long as the kernel's:
+    what takes longer is interrupted more often.
     """
 
     kernel_ms: float
@@ -18,6 +20,13 @@ class Session:
     compute_ms: float
     over_memory: float
     over_compute: float
+    memory_calls: int = 1
+    compute_calls: int = 1
+
+    @property
+    def repeats(self) -> tuple[int, int]:
+        """How often each yardstick ran in a sample; sessions of other repeats are not comparable."""
+        return self.memory_calls, self.compute_calls
 
     def over(self, yardstick: str) -> float:
         """Return the log ratio over a yardstick."""

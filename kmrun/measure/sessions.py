@@ -34,6 +34,7 @@ def take_session(
     found: Measurement,
     progress: Callable[[str], None],
     alone: bool = False,
+    repeats: tuple[int, int] | None = None,
 ) -> Session | Finding:
     """Measure a case in a fresh process; a finding says why that failed.
 
@@ -43,6 +44,7 @@ def take_session(
         found: what came of that.
         progress: told what is going on.
         alone: take the median of a window, as a run does, and no yardsticks (both are 1 ms in the session).
+        repeats: of the yardsticks in a sample, those of the sessions to compare with; None chooses them.
     """
     if supervisor.isolation == "serial":
         sentence = "a baseline needs kernel and judge at once: not in serial isolation"
@@ -56,7 +58,7 @@ def take_session(
     again = _Again(supervisor, case, progress)
     again.inline = found.isolation == "inline"
     try:
-        return again.take(found, alone)
+        return again.take(found, alone, repeats)
     except Over:
         return again.findings[-1]
     finally:
@@ -66,7 +68,7 @@ def take_session(
 class _Again(Asking):
     """The course of one session."""
 
-    def take(self, found: Measurement, alone: bool) -> Session:
+    def take(self, found: Measurement, alone: bool, repeats: tuple[int, int] | None) -> Session:
         """Take it.
 
         Raises:
@@ -91,7 +93,7 @@ class _Again(Asking):
         self.deadline = time.monotonic() + self.case.first_call_timeout_s + self.case.case_timeout_s
         with self.only_kernel():
             level = self._warmed(found)
-            session = self._window() if alone else session_of(self._blocks(found, level))
+            session = self._window() if alone else self._beside_yardsticks(found, level, repeats)
         self.kernel("end")
         if not self.inline:
             self.judge("end")
@@ -119,14 +121,21 @@ class _Again(Asking):
         kernel_ms = median(taken["samples_ns"]) / 1e6
         return Session(kernel_ms, 1.0, 1.0, math.log(kernel_ms), math.log(kernel_ms))
 
-    def _blocks(self, found: Measurement, level: float) -> list[list[float]]:
+    def _beside_yardsticks(
+        self, found: Measurement, level: float, repeats: tuple[int, int] | None
+    ) -> Session:
         flushed = self.run.on_cpu and found.extra.get("cold_by") == "flush"
         calls, discard = turn(level, self.run.on_cpu, flushed)
-        blocks = BLOCKS_FLUSHED if flushed else BLOCKS
-        rows: list[list[float]] = self.kernel(
-            "take_yardsticks", calls=calls, discard=discard, blocks=blocks, most_ns=MOST_NS
+        taken = self.kernel(
+            "take_yardsticks",
+            call_ns=min(found.samples_ns),
+            calls=calls,
+            discard=discard,
+            repeats=repeats,
+            blocks=BLOCKS_FLUSHED if flushed else BLOCKS,
+            most_ns=MOST_NS,
         )
-        return rows
+        return session_of(taken["rows"], tuple(taken["repeats"]))
 
 
 def turn(call_ns: float, on_cpu: bool, flushed: bool) -> tuple[int, int]:
@@ -138,7 +147,7 @@ def turn(call_ns: float, on_cpu: bool, flushed: bool) -> tuple[int, int]:
     return max(1, min(100, round(20e6 / max(call_ns, 1.0)))), 2
 
 
-def session_of(rows: list[list[float]]) -> Session:
+def session_of(rows: list[list[float]], repeats: tuple[int, int]) -> Session:
     """Return the session of blocks of (kernel, memory, compute) times in ns per call.
 
     Raises:
@@ -153,4 +162,6 @@ def session_of(rows: list[list[float]]) -> Session:
         compute_ms=compute,
         over_memory=median([math.log(row[0] / row[1]) for row in rows]),
         over_compute=median([math.log(row[0] / row[2]) for row in rows]),
+        memory_calls=repeats[0],
+        compute_calls=repeats[1],
     )

@@ -1,6 +1,6 @@
 """The operation that measures a kernel against yardsticks, in the kernel's own process."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -30,11 +30,22 @@ class YardstickOperations:
     _yardsticks: Yardsticks | None = None
 
     def take_yardsticks(
-        self: Benched, calls: int, discard: int, blocks: int, most_ns: float
-    ) -> list[list[float]]:
-        """Take blocks of the kernel and both yardsticks; see `Yardsticks.blocks`. The kernel must be warm."""
+        self: Benched,
+        call_ns: float,
+        calls: int,
+        discard: int,
+        repeats: list[int] | None,
+        blocks: int,
+        most_ns: float,
+    ) -> dict[str, Any]:
+        """Take blocks of the kernel and both yardsticks; see `Yardsticks.blocks`. The kernel must be warm.
+
+        Without `repeats` they are chosen for a kernel that takes `call_ns`; they come back with the rows.
+        """
         if self._yardsticks is None:
             self._yardsticks = Yardsticks(self._device, self._stopwatch(), self._cache_bytes)
-        taken = self._yardsticks.blocks(self._benched().timed[KERNEL], calls, discard, blocks, most_ns)
+        memory, compute = repeats or self._yardsticks.repeats(call_ns)
+        kernel = self._benched().timed[KERNEL]
+        rows = self._yardsticks.blocks(kernel, calls, discard, (memory, compute), blocks, most_ns)
         self._check_flags()
-        return taken
+        return {"rows": rows, "repeats": [memory, compute]}

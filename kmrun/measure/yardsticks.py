@@ -2,7 +2,9 @@
 
 Both run in the kernel's own process, between its calls, so that whatever slows the machine for a moment or a day
 slows them, too. The memory yardstick adds up slices of a ring that is larger than private caches; the compute
-yardstick multiplies square fp32 matrices that fit one. Neither draws random numbers: torch's generator is the user's.
+yardstick multiplies square fp32 matrices that fit one. Each is repeated until it takes about as long as a call of
+the kernel, since what takes longer is interrupted more often. Neither draws random numbers: torch's generator is the
+user's own.
 """
 
 import random
@@ -19,12 +21,12 @@ from kmrun.measure.timer import Stopwatch, quiet_collector
 
 _clock = time.perf_counter_ns
 
-_SLICE_BYTES = {"cpu": 8 * 2**20, "cuda": 256 * 2**20}
+_SLICE_BYTES = {"cpu": 2 * 2**20, "cuda": 64 * 2**20}
 _RING_BYTES = {"cpu": (64 * 2**20, 256 * 2**20), "cuda": (2**30, 2**30)}
 """Least and most of the ring; twice the last-level cache lies between on most machines."""
-_MATRIX = {"cpu": 384, "cuda": 4096}
-_CALLS = 4
-"""Timed calls of a yardstick in a turn, after one that is thrown away."""
+_MATRIX = {"cpu": 256, "cuda": 2048}
+_SAMPLE_MOST_NS = 20e6
+"""No sample of a yardstick is longer, however long the kernel takes."""
 _LEAST_BLOCKS = 5
 
 Sample = tuple[float, bool]
@@ -48,8 +50,21 @@ class Yardsticks:
         self._right = self._left.t().contiguous()
         self._product = torch.empty(n, n, device=device)
 
+    def repeats(self, call_ns: float) -> tuple[int, int]:
+        """Return how often each yardstick has to run to take about as long as a call of the kernel."""
+        wanted = min(call_ns, _SAMPLE_MOST_NS)
+        least = (min(self._sample(thunk, 1)[0] for _ in range(9)) for thunk in (self._read, self._multiply))
+        memory, compute = (max(1, round(wanted / max(one_ns, 1.0))) for one_ns in least)
+        return memory, compute
+
     def blocks(
-        self, kernel: Timed, calls: int, discard: int, blocks: int, most_ns: float
+        self,
+        kernel: Timed,
+        calls: int,
+        discard: int,
+        repeats: tuple[int, int],
+        blocks: int,
+        most_ns: float,
     ) -> list[list[float]]:
         """Take blocks in which kernel, memory and compute have two turns each; return their times in ns per call.
 
@@ -57,16 +72,17 @@ class Yardsticks:
 
         Args:
             kernel: the kernel, bound and warm.
-            calls: timed calls of the kernel in a turn.
-            discard: calls before them that are thrown away.
+            calls: samples in a turn, of each.
+            discard: samples before them that are thrown away.
+            repeats: calls in a sample of the memory and the compute yardstick.
             blocks: how many blocks.
             most_ns: stop before that where the time is up, but not before five.
         """
         chance = random.Random(secrets.randbits(64))
         turns: tuple[Callable[[], list[Sample]], ...] = (
             lambda: self._kernel_turn(kernel, calls, discard),
-            lambda: self._turn(self._read),
-            lambda: self._turn(self._multiply),
+            lambda: self._turn(self._read, calls, discard, repeats[0]),
+            lambda: self._turn(self._multiply, calls, discard, repeats[1]),
         )
         found: list[list[float]] = []
         begin = _clock()
@@ -91,9 +107,13 @@ class Yardsticks:
                 kernel.sampler.one()
             return [(kernel.sampler.one()[0], self._stopwatch.disturbed) for _ in range(calls)]
 
-    def _turn(self, thunk: Callable[[], object]) -> list[Sample]:
-        self._stopwatch.batch_ns([thunk], None)
-        return [(self._stopwatch.batch_ns([thunk], None), self._stopwatch.disturbed) for _ in range(_CALLS)]
+    def _turn(self, thunk: Callable[[], object], calls: int, discard: int, repeats: int) -> list[Sample]:
+        for _ in range(discard):
+            self._sample(thunk, repeats)
+        return [self._sample(thunk, repeats) for _ in range(calls)]
+
+    def _sample(self, thunk: Callable[[], object], repeats: int) -> Sample:
+        return self._stopwatch.batch_ns([thunk] * repeats, None) / repeats, self._stopwatch.disturbed
 
     def _read(self) -> None:
         self._at = self._at + self._slice if self._at + 2 * self._slice <= self._ring.numel() else 0

@@ -18,6 +18,8 @@ class Session(Document):
     compute_ms: Positive = Field(description="Time per call of the compute yardstick.")
     over_memory: float = Field(description="Log ratio of kernel over memory yardstick, side by side.")
     over_compute: float = Field(description="Log ratio of kernel over compute yardstick, side by side.")
+    memory_calls: Annotated[int, Field(ge=1)] = Field(description="Of the memory yardstick in a sample.")
+    compute_calls: Annotated[int, Field(ge=1)]
 
 
 class Case(Document):

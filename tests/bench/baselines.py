@@ -55,7 +55,8 @@ def spin():
 
 def take(path: Path, rounds: int, hogs: int) -> None:
     """Take the sessions and write them."""
-    rows = []
+    rows: list[dict[str, object]] = []
+    repeats: dict[str, tuple[int, int]] = {}
     with Supervisor("cpu", RunOptions(), str(ROOT / "suites")) as supervisor:
         found = {case.id: supervisor.measure(case) for case in chosen()}
         for number in range(rounds):
@@ -67,9 +68,11 @@ def take(path: Path, rounds: int, hogs: int) -> None:
             try:
                 for case in chosen():
                     begin = time.monotonic()
-                    taken = take_session(supervisor, case, found[case.id], lambda _: None)
+                    known = repeats.get(case.id)
+                    taken = take_session(supervisor, case, found[case.id], lambda _: None, False, known)
                     took = time.monotonic() - begin
                     if isinstance(taken, Session):
+                        repeats[case.id] = taken.repeats
                         row = {"case": case.id, "round": number, "hogs": len(busy), "took_s": took}
                         rows.append({**row, **asdict(taken)})
                     else:

@@ -42,12 +42,13 @@ class Machine:
         self.kernels = {}
         self.memory = self.compute = 1.0
         self.noise = 0.003
-        self.taken = []
+        self.taken, self.repeats = [], []
         self.failing = {}
         self._chance = random.Random(1)
 
-    def take(self, supervisor, case, found, phase, alone):
+    def take(self, supervisor, case, found, phase, alone, repeats):
         self.taken.append(case.id)
+        self.repeats.append(repeats)
         if case.id in self.failing:
             return self.failing[case.id]
         phase("timing")
@@ -55,7 +56,7 @@ class Machine:
         if alone:
             return Session(kernel, 1.0, 1.0, math.log(kernel), math.log(kernel))
         memory, compute = self.memory, self.compute
-        return Session(kernel, memory, compute, math.log(kernel / memory), math.log(kernel / compute))
+        return Session(kernel, memory, compute, math.log(kernel / memory), math.log(kernel / compute), 3, 5)
 
 
 @pytest.fixture
@@ -91,6 +92,7 @@ def test_a_baseline_is_saved_beside_the_suite(kmrun, suite, machine):
         f"baseline of 2 cases, {SESSIONS} processes each: {FILE.resolve()}\n",
     )
     assert machine.taken == [ONE, TWO] * SESSIONS
+    assert machine.repeats == [None] * 2 + [(3, 5)] * 2 * (SESSIONS - 1)
     found = baselines.read(FILE)
     assert (found.suite, found.device.key, found.environment["torch"]) == ("adding", "cpu-test-8c", "2.13.0")
     assert [(case.id, len(case.sessions)) for case in found.cases] == [(ONE, SESSIONS), (TWO, SESSIONS)]
@@ -105,6 +107,7 @@ def test_an_unchanged_suite_holds_after_two_processes_a_case(kmrun, suite, machi
     ran = kmrun(suite, "--against-baseline", "--json")
     assert (ran.code, ran.err) == (0, "")
     assert machine.taken == [ONE, ONE, TWO, TWO]
+    assert set(machine.repeats[-4:]) == {(3, 5)}
     for seen in slowdowns(ran).values():
         assert (seen["method"], seen["verdict"], seen["margin"]) == ("baseline", "holds", 0.03)
         assert seen["low"] < 0 < seen["high"] < 0.03 < seen["visible"]

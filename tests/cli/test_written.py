@@ -134,3 +134,23 @@ def test_no_case_for_this_device_is_exit_3_in_the_report_too(kmrun, suite, measu
     measuring()
     assert kmrun(suite, "--markdown", "out.md").code == 3
     assert "exit code 3" in Path("out.md").read_text()
+
+
+def test_floors_that_could_rise_are_told_with_the_command(kmrun, suite, measuring):
+    measuring()
+    suite.write_text(SUITE.replace("max_ms: 10}", "max_ms: 100}"))
+    assert kmrun(suite).err == ""
+    ran = kmrun(suite, "--save", "r.json")
+    assert ran.err == "1 floor could be raised: kmrun floors adding.yaml --result r.json\n"
+    assert kmrun("floors", suite, "--result", "r.json", "--update").out.endswith(
+        "1 of 1 floors raised: written\n"
+    )
+    assert kmrun(suite, "--save", "r.json").err == ""
+
+
+def test_a_wrong_suite_is_annotated_too(kmrun, suite, measuring, monkeypatch):
+    suite.write_text(SUITE.replace("randn", "random"))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    ran = kmrun(suite)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines()[-1].startswith("::error file=adding.yaml,line=10,col=")

@@ -81,7 +81,7 @@ def test_counted_figures_have_no_interval(kind, found, good, bad):
 @pytest.mark.parametrize(
     ("kind", "found", "why"),
     [
-        ("max_slowdown", {}, "nothing to compare with: see --against"),
+        ("max_slowdown", {}, "nothing to compare with: --against or --against-baseline"),
         ("min_roof_clk", {}, "a CPU has no published roof"),
         ("min_roof", {}, "a CPU has no published roof"),
         ("max_host_us", {"host_ns": None}, "host time was not recorded"),

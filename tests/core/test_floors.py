@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmrun.core.floors import Floor, Shown, key_for, raised, rounded_down, shown
+from kmrun.core.floors import Floor, Shown, could_rise, key_for, raised, rounded_down, shown
 from kmrun.core.measurement import Finding
 from support.cases import clause, make_case, make_found
 from support.results import make_entry
@@ -87,3 +87,14 @@ def test_why_a_clause_shows_nothing():
         shown([case], [other], "cpu", None)[0].why,
     ]
     assert whys == ["was not measured", "is error", "is expected to fail", "was not judged"]
+
+
+def test_floors_that_could_rise_are_counted_where_they_are_written():
+    at = [("kernels", 0, "contract", place) for place in range(2)]
+    case = make_case(
+        clauses=(clause("min_speedup", 1.0, place=at[0]), clause("min_ceiling", 0.49, place=at[1]))
+    )
+    entry = make_entry(case)
+    assert could_rise([entry, entry]) == 1
+    assert could_rise([entry, replace(entry, verdict="error")]) == 0
+    assert could_rise([]) == 0

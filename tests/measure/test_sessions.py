@@ -17,7 +17,7 @@ from kmrun.measure.supervisor import RunOptions, Supervisor
 pytest.importorskip("torch")
 
 FOLDER = str(Path(__file__).parent)
-FOUND = Measurement("add[]", samples_ns=(1.0,), correct=True)
+FOUND = Measurement("add[]", samples_ns=(2e6, 3e6), correct=True)
 
 
 def case(function, **changes):
@@ -46,8 +46,8 @@ def supervisor():
         yield running
 
 
-def take(supervisor, measured, found=FOUND, alone=False):
-    return take_session(supervisor, measured, found, lambda _: None, alone)
+def take(supervisor, measured, found=FOUND, alone=False, repeats=None):
+    return take_session(supervisor, measured, found, lambda _: None, alone, repeats)
 
 
 def test_a_session_is_a_fresh_process_with_yardsticks(supervisor):
@@ -57,6 +57,9 @@ def test_a_session_is_a_fresh_process_with_yardsticks(supervisor):
     assert min(taken.kernel_ms, taken.memory_ms, taken.compute_ms) > 0
     assert taken.over_memory == pytest.approx(math.log(taken.kernel_ms / taken.memory_ms), abs=1.5)
     assert supervisor.kernel().pid != before
+    assert min(taken.repeats) >= 1
+    assert max(taken.repeats) > 1  # a kernel of 2 ms takes longer than one call of a yardstick
+    assert take(supervisor, case("add"), repeats=(2, 7)).repeats == (2, 7)
 
 
 def test_outputs_that_were_learned_are_known(supervisor):
@@ -112,13 +115,14 @@ def test_no_process_is_left(supervisor):
 
 def test_a_session_is_the_medians_of_its_blocks():
     rows = [[2e6, 1e6, 4e6], [2.2e6, 1e6, 4e6], [6e6, 3e6, 4e6]]
-    taken = session_of(rows)
+    taken = session_of(rows, (3, 5))
+    assert taken.repeats == (3, 5)
     assert (taken.kernel_ms, taken.memory_ms, taken.compute_ms) == (2.2, 1.0, 4.0)
     assert taken.over_memory == pytest.approx(math.log(2.0))
     assert taken.over_compute == pytest.approx(math.log(0.55))
     for wrong in ([], [[1.0, 0.0, 1.0]]):
         with pytest.raises(ValueError, match="positive times"):
-            session_of(wrong)
+            session_of(wrong, (1, 1))
 
 
 def test_turns():
