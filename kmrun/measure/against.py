@@ -145,7 +145,7 @@ class Comparison:
         return taken
 
     def _log_ratio(self, blocks: Blocks) -> float:
-        new, old = blocks.take()
+        new, old = self._trial.run.watch.steady(blocks.take)
         self._old_ns.append(old)
         return math.log(new / old)
 

@@ -78,7 +78,7 @@ def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float)
     pairs: list[tuple[float, float]] = []
     while len(pairs) < BLOCKS_MOST:
         trial.progress(f"beside {name}, block {len(pairs) + 1}")
-        pairs.append(blocks.take())
+        pairs.append(trial.run.watch.steady(blocks.take))
         spent = time.monotonic() - begin
         decided = not _straddles(pairs, bounds)
         if spent > hard or (decided and (len(pairs) >= BLOCKS or (spent > limit_s and len(pairs) >= least))):
