@@ -14,6 +14,7 @@ from kmrun.core import (
 )
 from kmrun.core.card import Card
 from kmrun.report import llm_table, numbers, terminal_plot
+from kmrun.report.site_lead import lead
 from kmrun.report.site_script import script
 from kmrun.source import card_names, llm_subject, model_catalogue
 
@@ -27,7 +28,7 @@ _CALLED = (
     llm_question.Inquiry, llm_question.ordered, llm_question.assumed, llm_question.tokens,
     llm_question.in_range, llm_question.kv_bits, llm_question.overhead,
     llm_subject.Wish, llm_subject.of_shapes, llm_subject.of_size, llm_subject.parse_params,
-    llm_table.columns, llm_table.title, llm_table.lacking, llm_table.assumed,
+    lead, llm_table.columns, llm_table.title, llm_table.lacking, llm_table.assumed,
     card_names.exact, model_catalogue.compact, model_catalogue.bare,
     numbers.readable, numbers.count, terminal_plot.rate_text,
 )  # fmt: skip

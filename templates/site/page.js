@@ -31,6 +31,7 @@
     by("settings").addEventListener("submit", (event) => event.preventDefault());
     for (const view of ["compare", "llm"]) by(`view-${view}`).addEventListener("click", () => change({ view }));
     by("copy").addEventListener("click", copy);
+    by("cards").open = window.matchMedia("(min-width: 960px)").matches;
     window.addEventListener("hashchange", () => location.hash !== written && load());
     new ResizeObserver(() => result && picture.show(by("picture"), by("legend"), result)).observe(by("results"));
     load();
@@ -132,6 +133,8 @@
     for (const view of ["compare", "llm"]) by(`view-${view}`).setAttribute("aria-pressed", String(view === asked.view));
     result = work[asked.view](asked, problems);
     by("caption").textContent = result.caption;
+    by("lead").textContent = result.lead;
+    by("lead").hidden = result.lead === "";
     const sort = asked.view === "llm" ? asked["sort-llm"] : asked.sort;
     table.show(by("table"), asked.view, result, sort, asked.peak, (key) => {
       const name = asked.view === "llm" ? "sort-llm" : "sort";

@@ -1,7 +1,7 @@
 // Rooflines, log-log, as wide as the page has room; each has a dash of its own, so that colour carries nothing alone.
 const picture = (() => {
   const MOST = 8;
-  const DASHES = ["", "8 4", "2 3", "10 3 2 3", "14 5", "5 2", "1 4", "12 3 3 3"];
+  const DASHES = ["", "8 4", "2 3", "10 3 2 3", "14 5", "5 2", "16 3 2 3 2 3", "12 3 3 3"];
   const BOTTOM = 46;
   const TOP = 14;
   const RIGHT = 16;
@@ -23,10 +23,10 @@ const picture = (() => {
     const across = [Math.min(0.1, Math.min(...points) / 3), Math.max(Math.max(...points) * 4, 10)];
     const reach = (curve, intensity) => roofline$attainable(intensity, curve.bandwidth, curve.peak);
     const up = [Math.min(...curves.map((curve) => reach(curve, across[0]))), 1.3 * Math.max(...curves.map((curve) => curve.peak))];
-    const left = width < 500 ? 74 : 92;
-    const place1 = (value, [low, high]) => Math.log10(value / low) / Math.log10(high / low);
-    const x = (value) => left + place1(value, across) * (width - left - RIGHT);
-    const y = (value) => height - BOTTOM - place1(value, up) * (height - TOP - BOTTOM);
+    const left = width < 500 ? 84 : 92;
+    const along = (value, [low, high]) => Math.log10(value / low) / Math.log10(high / low);
+    const x = (value) => left + along(value, across) * (width - left - RIGHT);
+    const y = (value) => height - BOTTOM - along(value, up) * (height - TOP - BOTTOM);
     const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": spoken(curves, ridges, result.marks) });
     svg.append(...grid(across, up, x, y, left, width, height), ...markers(result.marks, curves[0], x, y, reach, height));
     [...curves.keys()].reverse().forEach((index) => {
@@ -49,7 +49,8 @@ const picture = (() => {
     columns.forEach((value, index) => {
       made.push(drawn("path", { class: "grid", d: `M${x(value).toFixed(1)} ${TOP}V${floor}` }));
       if (index % every === 0) {
-        made.push(drawn("text", { x: x(value).toFixed(1), y: floor + 17, "text-anchor": "middle" }, py.format(value, "g")));
+        const anchor = x(value) > right - 24 ? "end" : "middle";
+        made.push(drawn("text", { x: Math.min(x(value) + (anchor === "end" ? 20 : 0), width).toFixed(1), y: floor + 17, "text-anchor": anchor }, py.format(value, "g")));
       }
     });
     for (const value of decades(...up)) {

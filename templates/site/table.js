@@ -45,7 +45,7 @@ const table = (() => {
     const state = now ? (falling ? "descending" : "ascending") : null;
     const next = now === "down" ? `-${key}` : now === "up" ? "" : key;
     const arrow = element("span", { class: "arrow", "aria-hidden": "true" }, now ? (falling ? "\u25be" : "\u25b4") : "");
-    const button = element("button", { type: "button", "data-sort": key, onclick: () => say(next) }, column.head, ...unit, arrow);
+    const button = element("button", { type: "button", "data-sort": key, onclick: () => say(next) }, column.head, arrow, ...unit);
     return element("th", { scope: "col", "aria-sort": state, class: column.left ? "left" : null }, button);
   }
 

@@ -19,11 +19,15 @@ const work = (() => {
     const sort = (items, key) => comparing$ordered(items, key);
     const attempted = settings.attempt(() => ordered(every, asked.sort, sort, comparing$_SORTS), problems, "sort");
     const standings = attempted ?? every;
+    // With very many cards the sentence that names them all stands below the table.
+    const sentence = compare$sentence(standings);
+    const lead = sentence.length > 300 ? "" : sentence;
     return {
       standings,
+      lead,
       caption: ai === null ? "What the cards have" : comparing$caption(ai, choice),
       columns: comparing$columns(standings, ai, choice),
-      remarks: comparing$remarks(standings, choice),
+      remarks: comparing$remarks(standings, choice).filter((text) => text !== lead),
       bars: standings.map((item) => shown(item.attainable)),
       curves: standings.filter((item) => item.bandwidth && item.peak)
         .map((item) => ({ name: item.card.id, bandwidth: item.bandwidth, peak: item.peak })),
@@ -61,6 +65,7 @@ const work = (() => {
       answers,
       question,
       caption: llm_table$title(found, question),
+      lead: site_lead$lead(answers),
       columns: [...main.slice(0, seen), ...layouts, ...main.slice(seen), ...costs],
       remarks: [
         ...llm_table$lacking(answers, question),

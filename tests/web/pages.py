@@ -38,12 +38,18 @@ class Watched:
         script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         return int(self.page.evaluate(script))
 
+    def resize(self, width: int) -> None:
+        """Give the window a width, and the page the time to draw what depends on it."""
+        self.page.set_viewport_size({"width": width, "height": 800})
+        script = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+        self.page.evaluate(script)
+
     def shoot(self, name: str) -> list[Path]:
         """Write `NAME-360-light.png` ... `NAME-1280-dark.png` of the whole page; return their paths."""
         SHOTS.mkdir(exist_ok=True)
         paths = []
         for width in WIDTHS:
-            self.page.set_viewport_size({"width": width, "height": 800})
+            self.resize(width)
             for scheme in SCHEMES:
                 self.page.emulate_media(color_scheme=scheme)
                 path = SHOTS / f"{name}-{width}-{scheme}.png"

@@ -1,0 +1,361 @@
+"""The site in a browser: what it shows, what its address carries, how it is used, and what it does not let in."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+
+from web.pages import watched
+
+TERMINAL = re.compile(r"\s+")
+
+
+def texts(page, selector):
+    return [TERMINAL.sub(" ", text).strip() for text in page.locator(selector).all_inner_texts()]
+
+
+def rows(page):
+    return texts(page, "#table tbody th")
+
+
+def heads(page):
+    return texts(page, "#table thead th")
+
+
+def fragment(page):
+    return page.evaluate("location.hash")
+
+
+def test_it_opens_with_an_answer(tab, site):
+    page = tab.open(site)
+    assert page.title() == "Which card? · kmrun"
+    assert page.locator("#caption").inner_text() == "A kernel at 60 flop/byte, against the bf16 tensor roof"
+    assert rows(page)[:2] == ["rtx-4090", "rtx-5090"]
+    assert "bandwidth is what you are buying" in page.locator("#lead").inner_text()
+    assert page.locator("#picture polyline").count() == 8
+    assert page.locator("#problems").is_hidden()
+    assert fragment(page) == ""
+
+
+def test_a_link_from_elsewhere_and_the_terminal_say_the_same(tab, site, kmrun):
+    page = tab.open(
+        site, "cards=4090,a100-80gb,h100-sxm&ai=0.33&peak=fp32&cost=4090=0.35,a100-80gb=1.19,h100-sxm=2.69"
+    )
+    words = page.locator("#command").inner_text().split()
+    assert words[:2] == ["kmrun", "compare"]
+    printed = kmrun(*words[1:]).out.splitlines()
+    table = [line.split() for line in printed[4:7]]
+    shown = page.evaluate(
+        "[...document.querySelectorAll('#table tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    for line, cells in zip(table, shown, strict=True):
+        assert line == " ".join(cells).replace("memory", "mem").replace("compute", "comp").split()
+    assert page.locator("#lead").inner_text() == printed[8]
+    assert printed[8].endswith("Cheapest throughput: rtx-4090.")
+
+
+SET = {
+    "#ai": "12.5",
+    "#model": "qwen3-32b",
+    "#ctx": "32k",
+    "#batch": "4",
+    "#gpus": "2",
+    "#draft": "3",
+    "#overhead": "1.5",
+}
+CHOSEN = {"#peak": "fp8", "#quant": "fp8", "#kv": "q8_0"}
+
+
+def state(page):
+    """What every control holds, and the order of the rows in both views."""
+    found = {
+        name: page.locator(name).input_value()
+        for name in (*SET, *CHOSEN, "#chosen input[data-card=rtx-4090]")
+    }
+    found["watt"] = page.locator("#watt").is_checked()
+    for view in ("compare", "llm"):
+        page.locator(f"#view-{view}").click()
+        found[view] = page.locator("#results").inner_text()
+    return found
+
+
+def test_every_setting_survives_a_reload(tab, site):
+    page = tab.open(site)
+    page.locator("#card").fill("mi350x")
+    page.locator("#card").press("Enter")
+    page.locator("button[aria-label='take b200 away']").click()
+    page.locator("#chosen input[data-card=rtx-4090]").fill("0.35")
+    page.locator("#ai").fill(SET["#ai"])
+    page.locator("#peak").select_option(CHOSEN["#peak"])
+    page.locator("#table [data-sort=attainable]").click()
+    page.locator("#view-llm").click()
+    page.locator("#settings summary").click()
+    for name in list(SET)[1:]:
+        page.locator(name).fill(SET[name])
+    for name in list(CHOSEN)[1:]:
+        page.locator(name).select_option(CHOSEN[name])
+    page.locator("#watt").check()
+    page.locator("#table [data-sort=decode]").click()
+    before, link = state(page), page.url
+    assert {name: before[name] for name in (*SET, *CHOSEN)} == SET | CHOSEN
+    page.reload()
+    assert page.locator("body").get_attribute("data-view") == "llm"
+    assert state(page) == before
+    assert page.url == link
+    setting = page.evaluate("Object.keys(settings.ALL)")
+    usual = page.evaluate("settings.usual()")
+    carried = dict(part.split("=", 1) for part in fragment(page)[1:].split("&"))
+    assert all(carried.get(name, "") != usual[name] for name in setting if name != "view"), carried
+
+
+def test_another_link_in_the_same_tab_is_read(tab, site):
+    page = tab.open(site, "cards=h100-sxm")
+    assert rows(page) == ["h100-sxm"]
+    page.evaluate("location.hash = 'cards=b200,h200-sxm&ai='")
+    page.wait_for_function("document.querySelectorAll('#table tbody tr').length === 2")
+    assert page.locator("#caption").inner_text() == "What the cards have"
+
+
+@pytest.mark.parametrize(
+    ("view", "keys"),
+    [
+        ("compare", ("name", "memory", "peak", "ridge", "attainable", "cost", "value")),
+        ("llm", ("name", "fits", "context", "decode", "prefill", "value", "cost", "watt")),
+    ],
+)
+def test_sorting_by_a_head_is_the_command_lines(tab, site, kmrun, view, keys):
+    page = tab.open(site, f"view={view}&watt=1&cost=rtx-4090=0.35,h100-sxm=2.69,b200=5,mi300x=2.1,l40s=0.8")
+    assert {button.get_attribute("data-sort") for button in page.locator("#table button").all()} == set(keys)
+    for key in keys:
+        button = page.locator(f"#table [data-sort={key}]")
+        button.click()
+        words = page.locator("#command").inner_text().split()
+        assert words[words.index("--sort") + 1] == key
+        down = rows(page)
+        printed = kmrun(*words[1:]).out.splitlines()
+        names = [line.split()[0] for line in printed if line and line.split()[0] in down]
+        assert down == names[: len(down)], key
+        first = page.locator("#table th[aria-sort]").get_attribute("aria-sort")
+        button.click()
+        assert rows(page) != down
+        assert sorted(rows(page)) == sorted(down)
+        other = page.locator("#table th[aria-sort]").get_attribute("aria-sort")
+        assert {first, other} == {"ascending", "descending"}
+        button.click()
+        assert page.locator("#table th[aria-sort]").count() == 0
+
+
+def test_by_keyboard_alone(tab, site):
+    page = tab.open(site, "cards=rtx-4090")
+    press = page.keyboard.press
+
+    def reach(selector):
+        for _ in range(80):
+            press("Tab")
+            if page.evaluate("(name) => document.activeElement.matches(name)", selector):
+                outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+                assert outline != "none", selector
+                return
+        raise AssertionError(f"Tab never came to {selector}")
+
+    reach("#skip")
+    reach("#view-llm")
+    press("Enter")
+    reach("#ctx")
+    page.keyboard.insert_text("")
+    press("Control+a")
+    page.keyboard.type("16k")
+    reach("#card")
+    page.keyboard.type("h100-sxm,b200")
+    press("Enter")
+    assert rows(page) == ["rtx-4090", "h100-sxm", "b200"]
+    reach("#chosen input[data-card=h100-sxm]")
+    page.keyboard.type("2.69")
+    reach("#table [data-sort=decode]")
+    press("Enter")
+    assert rows(page) == ["b200", "h100-sxm", "rtx-4090"]
+    assert page.evaluate("document.activeElement.dataset.sort") == "decode"
+    assert page.locator("#command").inner_text() == (
+        "kmrun llm llama-3.3-70b --gpus rtx-4090 h100-sxm b200 --ctx 16k --cost h100-sxm=2.69 --sort decode"
+    )
+
+
+NAMES = (
+    "cards",
+    "cost",
+    "ai",
+    "peak",
+    "sort",
+    "model",
+    "quant",
+    "ctx",
+    "batch",
+    "kv",
+    "view",
+    "gpus",
+    "draft",
+    "watt",
+)
+HOSTILE = ("<img src=x onerror=alert(1)></script><script>document.title=1</script>", "__proto__", "\u202e0")
+
+
+def follow(page, fragment):
+    """Go to another fragment of the same page, and wait until it has been read."""
+    page.evaluate(
+        """(hash) => new Promise((done) => {
+          addEventListener("hashchange", () => setTimeout(done), { once: true });
+          location.hash = hash;
+        })""",
+        fragment,
+    )
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_hostile_setting_is_only_text(tab, site, value):
+    tab.page.on("dialog", lambda dialog: tab.errors.append(f"dialog {dialog.message}"))
+    page = tab.open(site)
+    for name in NAMES:
+        view = "view=llm&" if name in NAMES[5:] and name != "view" else ""
+        follow(page, f"{view}{name}={quote(value)}")
+        assert page.locator("#problems li").count() >= 1, name
+        assert page.locator("img").count() == 0
+        assert page.locator("script").count() == 2
+        assert page.title() == "Which card? · kmrun"
+        assert rows(page) or name == "cards"
+    follow(page, f"{quote(value)}={quote(value)}&__proto__=1&constructor=1")
+    assert page.locator("#problems li").count() == 3
+
+
+def test_a_hostile_setting_in_a_link_that_is_opened(tab, site):
+    page = tab.open(site, f"view=llm&model={quote(HOSTILE[0])}")
+    assert texts(page, "#problems li") == [f"unknown model '{HOSTILE[0]}' (the list has all of them)"]
+    assert page.locator("#model").input_value() == HOSTILE[0]
+
+
+def test_what_is_wrong_in_a_link_is_named_and_the_rest_holds(tab, site):
+    page = tab.open(site, "view=llm&batch=1e9&ctx=huge&foo=1&kv=%&cards=4090,h100&model=llama-9")
+    said = " ".join(texts(page, "#problems li"))
+    for wanted in (
+        "unknown here: foo",
+        "batch must be",
+        "'huge'",
+        "broken at kv",
+        "h100-pcie",
+        "unknown model",
+    ):
+        assert wanted in said
+    assert rows(page) == ["rtx-4090"]
+    assert page.locator("#batch").get_attribute("aria-invalid") == "true"
+    page.locator("#batch").fill("4")
+    assert page.locator("#batch").get_attribute("aria-invalid") is None
+
+
+def test_a_link_that_is_too_long_is_not_read(tab, site):
+    page = tab.open(site, "cards=" + "a," * 20_000)
+    assert texts(page, "#problems li") == ["The address is too long, so it is not read."]
+    assert rows(page)
+
+
+def test_its_policy_stops_what_is_not_its_own(browser, site):
+    with watched(browser) as opened:
+        page = opened.open(site)
+        page.evaluate("""() => {
+          const script = document.createElement('script');
+          script.textContent = 'document.title = "broken in"';
+          document.body.append(script);
+        }""")
+        assert page.title() == "Which card? · kmrun"
+        assert any("Content Security Policy" in text for text in opened.errors)
+        opened.errors.clear()
+
+
+def test_all_cards_at_once(tab, site):
+    page = tab.open(site)
+    page.locator("#group").select_option("all")
+    assert len(rows(page)) == page.evaluate("catalogue.cards.size")
+    assert "cards=all" in fragment(page)
+    page.locator("#group").select_option("none")
+    assert page.locator("#empty").is_visible()
+
+
+@pytest.mark.parametrize("view", ["compare", "llm"])
+def test_it_fits_every_width(tab, site, view):
+    page = tab.open(site, f"view={view}&cost=rtx-4090=0.35,h100-sxm=2.69")
+    for width in (360, 800, 1280):
+        tab.resize(width)
+        assert tab.overflow() == 0, width
+        sizes = page.evaluate(
+            "[...document.querySelectorAll('svg text')].map((one) => one.getBoundingClientRect().height)"
+        )
+        assert min(sizes) > 9, width
+
+
+CONTRAST = """() => {
+  const numbers = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = (colour) => numbers(colour).slice(0, 3).map((part) => part / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+  const behind = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+      const colour = getComputedStyle(one).backgroundColor;
+      if ((numbers(colour)[3] ?? 1) === 1) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const low = [];
+  let seen = 0;
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || !element.checkVisibility() || element.closest("script, noscript, datalist, .letter")) continue;
+    const style = getComputedStyle(element);
+    const [a, b] = [light(element.closest("svg") ? style.fill : style.color), light(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    seen += 1;
+    if (ratio < 4.5) low.push(`${element.tagName} ${element.textContent.slice(0, 20)} ${ratio.toFixed(2)}`);
+  }
+  return [seen, low];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(tab, site, scheme):
+    for view in ("compare", "llm"):
+        page = tab.open(site, f"view={view}&foo=1&cost=rtx-4090=0.35,h100-sxm=2.69")
+        page.reload()
+        page.emulate_media(color_scheme=scheme)
+        seen, low = page.evaluate(CONTRAST)
+        assert seen > 80
+        assert low == []
+
+
+def test_everything_has_a_name(tab, site):
+    page = tab.open(site, "view=llm")
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll("input, select, button")]
+          .filter((one) => one.checkVisibility() && !one.labels?.length)
+          .filter((one) => !one.getAttribute("aria-label") && !one.textContent.trim()).map((one) => one.outerHTML)"""
+    )
+    assert unnamed == []
+    assert page.locator("#picture svg").get_attribute("aria-label").startswith("Rooflines. rtx-4090: ")
+    assert page.evaluate("[...document.querySelectorAll('#table th')].every((one) => one.scope)")
+
+
+def test_it_can_be_printed(tab, site):
+    page = tab.open(site)
+    page.emulate_media(media="print")
+    assert page.locator(".ask").is_hidden()
+    assert page.locator("#table").is_visible()
+    assert page.locator("#command").is_visible()
+
+
+def test_without_javascript_it_says_so(browser, site):
+    with watched(browser, javascript=False) as opened:
+        assert "needs JavaScript" in opened.open(site).locator("noscript").inner_text()
+
+
+def test_pictures_to_look_at(tab, site):
+    tab.open(site, "cost=rtx-4090=0.35,h100-sxm=2.69&sort=value")
+    assert len(tab.shoot("site-compare")) == 6
+    tab.page.evaluate("location.hash = 'view=llm&cost=rtx-4090=0.35,h100-sxm=2.69&batch=8'")
+    tab.page.wait_for_function("document.body.dataset.view === 'llm'")
+    assert len(tab.shoot("site-llm")) == 6
