@@ -68,8 +68,8 @@ def test_several_results_stand_side_by_side(kmrun, saved, here):
     ran = kmrun("report", saved, other, "--out", "c.html")
     assert ran.code == 0, ran.err
     root = parsed((here / "c.html").read_text(encoding="utf-8"))
-    assert [header.text for header in root.all("h1")] == [
-        "adding",
+    assert [header.text for header in root.all("h1")] == ["adding"]
+    assert [header.text for header in root.all("h2", class_="run-name")] == [
         "2026-01-02 03:04:05",
         "2026-02-02 00:00:00 (1)",
         "2026-02-02 00:00:00 (2)",
