@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from kmrun.errors import UsageError
 
 _TEMPORARY = ".kmrun-"
+_DESCRIPTORS = "/proc/self/fd"
 
 
 class TargetFile:
@@ -45,22 +47,32 @@ class TargetFile:
         Raises:
             UsageError: the file can no longer be written.
         """
+        temporary: Path | None = None
         try:
-            handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=self.path.parent)
-        except OSError as error:
-            raise self._refusal(self.path, error) from error
-        try:
+            handle, temporary = self._nameless()
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
                 stream.flush()
-                os.fsync(stream.fileno())
-            Path(temporary).chmod(self._mode())
-            Path(temporary).replace(self.path)
+                os.fchmod(handle, self._mode())
+                os.fsync(handle)
+                if temporary is None:
+                    temporary = self.path.with_name(f"{_TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}")
+                    # Only with a folder's descriptor, which a whole path makes no use of, does Python follow the link.
+                    os.link(f"{_DESCRIPTORS}/{handle}", temporary, src_dir_fd=handle, follow_symlinks=True)
+            temporary.replace(self.path)
         except OSError as error:
             raise self._refusal(self.path, error) from error
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                Path(temporary).unlink()
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
+
+    def _nameless(self) -> tuple[int, Path | None]:
+        """Open a file beside the target: without a name where the system can, so that a kill leaves nothing."""
+        if hasattr(os, "O_TMPFILE") and Path(_DESCRIPTORS).is_dir():
+            with contextlib.suppress(OSError):
+                return os.open(self.path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600), None
+        handle, name = tempfile.mkstemp(prefix=_TEMPORARY, dir=self.path.parent)
+        return handle, Path(name)
 
     def _probe(self, shown: Path) -> None:
         if self.path.is_dir():
