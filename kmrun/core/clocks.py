@@ -5,8 +5,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kmrun.core.card import Card
-from kmrun.core.peaks import rate
 from kmrun.core.telemetry import Reading
 
 IDLE = "idle"
@@ -74,16 +72,19 @@ def slowdowns(reading: Reading, usual_mhz: float | None) -> tuple[str, ...]:
     return ()
 
 
-def survivors(spans: Sequence[tuple[float, float]], readings: Sequence[Reading]) -> Survivors:
+def survivors(
+    spans: Sequence[tuple[float, float]], readings: Sequence[Reading], usual_mhz: float | None = None
+) -> Survivors:
     """Return which samples were taken while the card was not slowed down.
 
     Args:
         spans: begin and end of each sample, in seconds of the readings' clock.
         readings: in time order. A reading speaks for the time from the one before it to the one after it, so
             that a sample which a slowdown may have touched is dropped.
+        usual_mhz: the run's own median clock; by default that of the readings.
     """
     clocks = [reading.sm_mhz for reading in readings if reading.sm_mhz is not None]
-    usual = statistics.median(clocks) if clocks else None
+    usual = usual_mhz or (statistics.median(clocks) if clocks else None)
     times = [reading.at_s for reading in readings]
     spoiled = [slowdowns(reading, usual) for reading in readings]
     causes: dict[str, None] = {}
@@ -113,19 +114,6 @@ def clock_ratio(held_mhz: float | None, of_mhz: float | None) -> float | None:
     return held_mhz / of_mhz if held_mhz and of_mhz else None
 
 
-def sm_ratio(
-    card: Card, units: str, dtype: str, held_mhz: float | None, acc: str | None = None
-) -> float | None:
-    """Return the SM clock held over the clock that the card's published peak `{units, in, acc}` is at.
-
-    Which clock that is differs: tensor peaks of an H100 are published at 1830 MHz, its vector peaks at 1980. None
-    where the clock held is not known, or the peak is known as published only.
-    """
-    published = rate(card, units, dtype, acc)
-    held = rate(card, units, dtype, acc, held_mhz * 1e6) if held_mhz else None
-    return held / published if held and published else None
-
-
 def roof_clk_fraction(
     time_s: float,
     *,
@@ -143,8 +131,8 @@ def roof_clk_fraction(
         time_s: time of a call.
         memory_roof_s: what its bytes take at the published bandwidth, None without one.
         compute_roof_s: what its flop take at the published peak.
-        sm_held: the SM clock held over the clock of the published compute peak (`sm_ratio`). None: unknown, and
-            so is the fraction where the call does compute.
+        sm_held: the peak at the SM clock held over the published one. None: unknown, and so is the fraction
+            where the call does compute.
         mem_held: the memory clock held over the highest; None takes it as held.
     """
     if compute_roof_s and not sm_held:

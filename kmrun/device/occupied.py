@@ -51,7 +51,18 @@ class HeldClock:
 def load_of(uuid: str | None, pci_address: str | None = None) -> Load:
     """Return the load on an NVIDIA GPU. To find foreign load, ask before anything of one's own runs there."""
     found, why = _with_device(uuid, pci_address, lambda device: device.load())
-    return Load(note=why) if found is None else Load(*found)
+    if found is None:
+        return Load(note=why)
+    used, total, pids = found
+    return Load(used, total, None if pids is None else tuple(pid for pid in pids if not _is_service(pid)))
+
+
+def _is_service(pid: int, root: Path = Path("/")) -> bool:
+    """Return whether a process is NVIDIA's own server, which is on the card for our sake (MPS) and idle by itself."""
+    try:
+        return (root / f"proc/{pid}/comm").read_text().startswith("nvidia-cuda-mps")
+    except OSError:
+        return False
 
 
 def foreign_load(load: Load) -> str:

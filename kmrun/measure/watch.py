@@ -1,5 +1,6 @@
 """Watching the machine through a run: its sensors are read here, in the parent, which launches nothing. No torch."""
 
+import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -55,6 +56,8 @@ class Watch:
         self._sampler = Sampler(source or source_of(device), period)
         self._pids = pids
         self.pause_s = 0.0
+        self._clocks: list[float] = []
+        """Of all windows so far: what is usual for the card in this run."""
 
     def __enter__(self) -> Self:
         """Begin to read."""
@@ -95,9 +98,12 @@ class Watch:
         """
         if self._on_cpu:
             return Survivors((True,) * len(spans_ns))
+        within = (reading.sm_mhz for reading in self.readings_since(begin_s))
+        self._clocks += [mhz for mhz in within if mhz is not None]
         # The last reading before the samples speaks for the first of them.
         readings = self.readings_since(begin_s - 2 * PERIOD_S)
-        return survivors([(begin / 1e9, end / 1e9) for begin, end in spans_ns], readings)
+        spans = [(begin / 1e9, end / 1e9) for begin, end in spans_ns]
+        return survivors(spans, readings, statistics.median(self._clocks) if self._clocks else None)
 
     def slowed_since(self, begin_s: float) -> bool:
         """Return whether the card said since a moment that it is too hot, or that its power supply complains."""

@@ -18,7 +18,8 @@ WORDS = {
 
 LABELS = {
     "in cache": "the working set lives in the cache: %ceil is of the cache's own bandwidth",
-    "ceiling beaten": "faster than the measured ceiling, which was measured too low: it counts as 100 %",
+    "ceiling beaten": "faster than the measured ceiling, which was measured too low: it counts as 100 %"
+    " (`kmrun ceiling` measures a kept one again)",
     "far above ceiling": "far faster than the measured ceiling: a cache effect or a wrong formula, no %ceil",
     "unverified roof": "no card of the database matches this device: name one with --card",
     "slice": "a MIG slice has no published roof: only %ceil says how good this is",

@@ -10,11 +10,9 @@ from kmrun.core.clocks import (
     next_pause,
     reasons_of,
     roof_clk_fraction,
-    sm_ratio,
     survivors,
 )
 from kmrun.core.telemetry import Reading
-from kmrun.source.catalogue import load_cards
 
 
 def readings(*clocks: float, throttle: tuple[str, ...] | None = ()) -> list[Reading]:
@@ -58,16 +56,6 @@ def test_a_lower_clock_never_lowers_the_fraction(memory: float, compute: float, 
     assert at_full == pytest.approx(max(memory, compute))
     assert held is not None and at_full is not None
     assert held >= at_full
-
-
-def test_each_peak_has_its_own_clock() -> None:
-    cards = load_cards()
-    t4, h100 = cards.find("t4"), cards.find("h100-sxm")
-    assert sm_ratio(t4, "vector", "fp32", 877) == pytest.approx(877 / 1590)
-    assert sm_ratio(h100, "matmul", "bf16", 1755) == pytest.approx(1755 / 1830)
-    assert sm_ratio(h100, "vector", "fp32", 1755) == pytest.approx(1755 / 1980)
-    assert sm_ratio(h100, "matmul", "bf16", None) is None
-    assert sm_ratio(t4, "matmul", "bf16", 877) is None
 
 
 def test_power_capping_is_normal() -> None:

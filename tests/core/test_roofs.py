@@ -46,6 +46,16 @@ def test_the_highest_clock_moves_only_the_maximum_and_never_down():
     assert slow.compute_max == slow.compute
 
 
+def test_the_clock_held_moves_each_peak_from_its_own_clock():
+    tensor = roofs_of(make_case(peak=Peak("matmul", "bf16", "fp32")), CARD, None, 0.9e9)
+    assert tensor.compute_clk / tensor.compute == pytest.approx(0.9 / 1.8)
+    vector = roofs_of(make_case(peak=Peak("vector", "fp32")), CARD, None, 0.9e9)
+    assert vector.compute_clk / vector.compute == pytest.approx(0.9 / 2.0)
+    own = roofs_of(make_case(peak=Peak(tflops=312.0)), CARD, None, 0.9e9)
+    assert own.compute_clk == pytest.approx(156e12)
+    assert of(Peak("vector", "fp32")).compute_clk is None
+
+
 def test_the_author_s_own_figure():
     roofs = of(Peak(tflops=312.0), 1.98e9)
     assert roofs.compute == pytest.approx(312e12)

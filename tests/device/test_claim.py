@@ -11,7 +11,7 @@ import pytest
 
 from kmrun.core.measurement import RunDevice
 from kmrun.device.claim import Claim, about, claimed, known_by
-from kmrun.device.occupied import HeldClock, Load, device_lock, foreign_load
+from kmrun.device.occupied import HeldClock, Load, _is_service, device_lock, foreign_load
 from kmrun.errors import EnvironmentLacks
 from support.fake_drivers import IMPATIENT, compiled, needs_compiler, run
 
@@ -208,6 +208,13 @@ def test_a_lock_is_never_taken_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentLacks, match="cannot be opened"), device_lock("GPU-1", tmp_path):
         pass
     assert victim.read_text() == "precious"
+
+
+def test_the_server_of_mps_is_nobody(tmp_path: Path) -> None:
+    for pid, name in ((7, "nvidia-cuda-mps-s"), (8, "python")):
+        (tmp_path / f"proc/{pid}").mkdir(parents=True)
+        (tmp_path / f"proc/{pid}/comm").write_text(name + "\n")
+    assert [_is_service(pid, tmp_path) for pid in (7, 8, 9)] == [True, False, False]
 
 
 def test_many_processes_are_counted() -> None:

@@ -120,6 +120,18 @@ def test_samples_that_a_slowdown_touched_are_dropped() -> None:
     assert trial.run.watch.pause_s == PAUSE_S
 
 
+def test_a_card_that_names_no_reasons_is_held_against_the_run_s_own_clock() -> None:
+    clocks = {"now": 2000.0}
+    with Watch(GPU, lambda: [], scripted(lambda at_s: Reading(at_s, clocks["now"]))) as seen:
+        trial = Trial(Run(seen))
+        for _ in range(2):
+            assert observing.take_window(trial)["slowdown"] == ""  # type: ignore[arg-type]
+        clocks["now"] = 1200.0
+        facts = observing.take_window(trial)  # type: ignore[arg-type]
+    assert facts["spoiled"]
+    assert "clock far below the run's own" in facts["slowdown"]
+
+
 def test_a_card_that_stays_hot_decides_nothing(quick_pauses: list[float]) -> None:
     trial, facts = taken(scripted(lambda at_s: Reading(at_s, 900.0, throttle=HOT)))
     assert trial.asked == ["window"] * watch.TRIES
