@@ -57,7 +57,7 @@ class Watch:
         self._pids = pids
         self.pause_s = 0.0
         self._clocks: list[float] = []
-        """Of all windows so far: what is usual for the card in this run."""
+        """Of all windows that counted: what is usual for the card in this run."""
 
     def __enter__(self) -> Self:
         """Begin to read."""
@@ -98,12 +98,14 @@ class Watch:
         """
         if self._on_cpu:
             return Survivors((True,) * len(spans_ns))
-        within = (reading.sm_mhz for reading in self.readings_since(begin_s))
-        self._clocks += [mhz for mhz in within if mhz is not None]
+        within = [reading.sm_mhz for reading in self.readings_since(begin_s) if reading.sm_mhz is not None]
+        usual = statistics.median(self._clocks + within) if within else None
         # The last reading before the samples speaks for the first of them.
         readings = self.readings_since(begin_s - 2 * PERIOD_S)
-        spans = [(begin / 1e9, end / 1e9) for begin, end in spans_ns]
-        return survivors(spans, readings, statistics.median(self._clocks) if self._clocks else None)
+        found = survivors([(begin / 1e9, end / 1e9) for begin, end in spans_ns], readings, usual)
+        if found.enough:  # a spoiled window must not become what is usual
+            self._clocks += within
+        return found
 
     def slowed_since(self, begin_s: float) -> bool:
         """Return whether the card said since a moment that it is too hot, or that its power supply complains."""
