@@ -44,43 +44,47 @@ _BAR = 60.0
 
 def kernel_tables(result: Result, shown: View, anchor: str) -> tuple[Table, ...]:
     """Return a table for each kernel: the scorecard's columns, with the samples of every case as a picture."""
-    names = [column.name for column in shown.columns]
+    # The verdict stands where a narrow screen shows it without scrolling.
+    at = {column.name: index for index, column in enumerate(shown.columns)}
+    names = ["contract", *(name for name in at if name not in ("kernel", "case", "contract"))]
     labels = case_labels(result.cases)
     tables = []
     for kernel in dict.fromkeys(case.kernel for case in result.cases):
         members = [index for index, case in enumerate(result.cases) if case.kernel == kernel]
         timed = [result.cases[index] for index in members if is_shown(result.cases[index])]
         span = span_of([(case.samples_ms, case.median_ms or 0.0) for case in timed])
-        heads = [Head("#", "num", "the number on the roofline"), Head("case")]
-        drawn = any(case.samples_ms for case in timed)
-        for name in names:
-            if name not in ("kernel", "case"):
-                heads.append(Head(name, "" if name in _LEFT else "num", HINTS.get(name, "")))
-                if name == "time" and drawn:
-                    heads.append(
-                        Head(
-                            "samples",
-                            "",
-                            f"{span.text}; the tall line is the median, the bar its interval",
-                        )
-                    )
         lines = []
         for index in members:
-            case, row = result.cases[index], dict(zip(names, shown.rows[index].cells, strict=True))
+            case, row = result.cases[index], shown.rows[index]
             cells = [number(str(index + 1)), Cell(labels[index] or case.kernel, hover=case.id)]
             for name in names:
-                if name == "contract":
-                    word = shown.rows[index].word
-                    cells.append(verdict(word, after=row[name].removeprefix(word).strip()))
-                elif name not in ("kernel", "case"):
-                    cells.append(Cell(row[name], "" if name in _LEFT else "num"))
-                    if name == "time" and drawn:
-                        cells.append(Cell("", "spark", svg=samples_picture(case, span)))
+                cells += _case_cells(name, case, row.cells[at[name]], row.word, span)
             lines.append(Line(tuple(cells), f"{anchor}-c{index + 1}"))
-        note = f"Samples: {span.text}." if drawn else ""
-        table = Table(kernel, tuple(heads), tuple(lines), note, css="cases", row_head=1)
+        table = Table(kernel, _case_heads(names, span), tuple(lines), css="cases", row_head=1)
+        if any(case.samples_ms for case in timed):
+            table = replace(table, note=f"Samples: {span.text}.")
         tables.append(without_empty_columns(table, ("#", "case", "time")))
     return tuple(tables)
+
+
+def _case_heads(names: Sequence[str], span: Span) -> tuple[Head, ...]:
+    heads = [Head("#", "num", "the number on the roofline"), Head("case")]
+    for name in names:
+        heads.append(Head(name, "" if name in _LEFT else "num", HINTS.get(name, "")))
+        if name == "time":
+            heads.append(
+                Head("samples", "", f"{span.text}; the tall line is the median, the bar its interval")
+            )
+    return tuple(heads)
+
+
+def _case_cells(name: str, case: CaseResult, text: str, word: str, span: Span) -> list[Cell]:
+    """Return the cell of one column of the scorecard; beside the time stands the picture of its samples."""
+    if name == "contract":
+        return [verdict(word, after=text.removeprefix(word).strip())]
+    if name == "time":
+        return [number(text), Cell("", "spark", svg=samples_picture(case, span))]
+    return [Cell(text, "" if name in _LEFT else "num")]
 
 
 def samples_picture(case: CaseResult, span: Span) -> Markup | None:
