@@ -8,6 +8,7 @@ from typing import Any
 from kmrun.core.case import Case
 from kmrun.core.clause import bound_for
 from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
+from kmrun.core.opponent import Opponent
 from kmrun.core.slowdown import DEFAULT_MARGIN
 from kmrun.core.statistics import ERROR_RATE
 from kmrun.core.yardstick import Session
@@ -71,6 +72,14 @@ class Companion:
 
     def open(self, suite: Suite) -> None:
         """Take up a suite, of which nothing was measured yet."""
+
+    def decisions(self, suite: Suite) -> int:
+        """Return how many comparisons share the suite's error rate with the clauses that samples decide."""
+        return 0
+
+    def opponent(self, suite: Suite, case: Case) -> Opponent | None:
+        """Return the other version that the case is to be timed beside."""
+        return None
 
     def measured(
         self, suite: Suite, case: Case, found: Measurement, ceilings: Ceilings, supervisor: Any, phase: Phase

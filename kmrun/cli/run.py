@@ -59,6 +59,15 @@ def command(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a report there that opens in any browser.")
     ] = None,
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="REF|PATH", help="Judge whether it is slower than at that commit, or in that folder."
+        ),
+    ] = "",
+    build: Annotated[
+        str, typer.Option(metavar="CMD", help="With --against: run this in each version's tree first.")
+    ] = "",
     save_baseline: Annotated[
         bool,
         typer.Option("--save-baseline", help="Keep how fast the suite is here, in baselines/ beside it."),
@@ -103,6 +112,8 @@ def command(
                 save_baseline=save_baseline,
                 against_baseline=against_baseline,
                 compare=compare,
+                against=against,
+                build=build,
                 as_json=json,
             ),
         )

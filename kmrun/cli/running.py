@@ -13,6 +13,7 @@ import typer
 from kmrun.cli.against_saved import AgainstSaved
 from kmrun.cli.baselining import AgainstBaseline, Saving
 from kmrun.cli.companion import Companion
+from kmrun.cli.other_version import against_version, in_tree, root_of
 from kmrun.cli.session import Job, Outcome, Session, Supervising
 from kmrun.cli.streams import in_json, say
 from kmrun.cli.terminal import file_named
@@ -66,6 +67,8 @@ class Settings:
     save_baseline: bool = False
     against_baseline: bool = False
     compare: str | None = None
+    against: str = ""
+    build: str = ""
     as_json: bool = False
 
 
@@ -79,7 +82,14 @@ def run_suites(words: Sequence[str], settings: Settings) -> int:
     for item in planned:
         warnings = diagnostics.render(item.warnings, "text", sys.stderr.isatty())
         say(encodable(warnings, sys.stderr.encoding))
-    return run_jobs(jobs_of(planned, settings), settings)
+    jobs = jobs_of(planned, settings)
+    if not settings.against:
+        if settings.build:
+            raise UsageError("--build goes with --against", "without it nothing has to be built twice")
+        return run_jobs(jobs, settings)
+    companion_of(settings)
+    with against_version(planned, settings.against, settings.build, say) as companion:
+        return run_jobs(jobs, settings, companion)
 
 
 def check_suites(words: Sequence[str]) -> list[PlannedSuite]:
@@ -118,7 +128,13 @@ def jobs_of(planned: Sequence[PlannedSuite], settings: Settings, *, in_files: bo
             file=item.read.document.source.name if in_files else None,
             digest=item.read.digest,
             folder=str(item.read.path.parent.resolve()),
-            cases_for=_cases_for([case for case in item.expansion.cases if id(case) in wanted]),
+            cases_for=_cases_for(
+                [
+                    in_tree(case, item.read.suite.env, root_of(item)) if item.read.suite.env else case
+                    for case in item.expansion.cases
+                    if id(case) in wanted
+                ]
+            ),
             locate=locate_in(item.read.document) if in_files else lambda path: None,
         )
         for item in planned
@@ -140,13 +156,13 @@ def locate_in(document: Document) -> Locate:
     return locate
 
 
-def run_jobs(jobs: Sequence[Job], settings: Settings) -> int:
+def run_jobs(jobs: Sequence[Job], settings: Settings, companion: Companion | None = None) -> int:
     """Measure, print and save; return the exit code.
 
     Raises:
         KmrunError: an option is wrong, or nothing could be measured.
     """
-    companion = companion_of(settings)
+    companion = companion or companion_of(settings)
     written = Written(
         several=len(jobs) > 1,
         save=settings.save,
@@ -192,6 +208,7 @@ def companion_of(settings: Settings) -> Companion:
         "--save-baseline": settings.save_baseline,
         "--against-baseline": settings.against_baseline,
         "--compare": settings.compare is not None,
+        "--against": bool(settings.against),
     }
     chosen = [option for option, wanted in asked.items() if wanted]
     if len(chosen) > 1:

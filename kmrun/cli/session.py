@@ -17,6 +17,7 @@ from kmrun.core.case import Case
 from kmrun.core.clause import count_sampled, listed_kernels
 from kmrun.core.entries import Locate, case_result, ceiling_entry, device_entry
 from kmrun.core.measurement import Ceilings, Measurement, RunDevice
+from kmrun.core.opponent import Opponent
 from kmrun.core.result import VERSION, CaseResult, Result, SuiteEntry
 from kmrun.core.roofs import roofs_of
 from kmrun.core.score import score
@@ -50,8 +51,10 @@ class Supervising(Protocol):
     def close_ceilings(self) -> Ceilings:
         """Measure it again, and return the larger of both."""
 
-    def measure(self, case: Case, progress: Callable[[str], None]) -> Measurement:
-        """Measure one case."""
+    def measure(
+        self, case: Case, progress: Callable[[str], None], opponent: Opponent | None = None
+    ) -> Measurement:
+        """Measure one case, beside its other version where there is one."""
 
 
 Open = Callable[[str], AbstractContextManager[Supervising]]
@@ -239,7 +242,7 @@ class Session:
             command=self._command,
             started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             begin=time.monotonic(),
-            alpha=corrected_alpha(sampled),
+            alpha=corrected_alpha(sampled + self._companion.decisions(suite)),
             listed=listed_kernels(cases, device.kind, card_id),
             suite=suite,
         )
@@ -268,7 +271,11 @@ class Session:
     def _measure(self, going: _Going, supervisor: Supervising, progress: Progress) -> None:
         for case in going.cases:
             progress.start(f"{case.kernel} {axes_label(case.axes, case.shown_axes)}".strip())
-            found = supervisor.measure(case, progress.phase)
+            opponent = self._companion.opponent(going.suite, case)
+            if opponent is None:
+                found = supervisor.measure(case, progress.phase)
+            else:
+                found = supervisor.measure(case, progress.phase, opponent)
             try:
                 found = self._companion.measured(
                     going.suite, case, found, going.ceilings, supervisor, progress.phase

@@ -27,6 +27,7 @@ from kmrun.measure.copies import bytes_in, copy_tree, tensors_in
 from kmrun.measure.exchange import Arena, CannotCross
 from kmrun.measure.faults import SideFault
 from kmrun.measure.machine_operations import MachineOperations
+from kmrun.measure.provenance import search_first
 from kmrun.measure.references import references
 from kmrun.measure.roles import KERNEL, REFERENCE
 from kmrun.measure.timer import Budget
@@ -93,6 +94,7 @@ class Operations(VersionOperations, MachineOperations):
         for name, value in implementation.env.items():
             self._environment.setdefault(name, os.environ.get(name))
             os.environ[name] = value
+        search_first(implementation.env.get("PYTHONPATH", ""))
         self._loaded[key] = load(case, implementation, roles.fault_of(key), roles.name_of(key))
         return {"wall_ns": _clock() - begin}
 

@@ -104,3 +104,11 @@ def _loaded_files() -> Iterable[str]:
             place = line.partition("/")
             if place[1] and ".so" in place[2]:
                 yield f"/{place[2]}"
+
+
+def search_first(paths: str) -> None:
+    """Put the folders of a `PYTHONPATH` first on `sys.path`, as an interpreter that starts with it would."""
+    for place in reversed([place for place in paths.split(os.pathsep) if place]):
+        if place in sys.path:
+            sys.path.remove(place)
+        sys.path.insert(0, place)

@@ -341,12 +341,18 @@ class Kernel(Document):
 
 
 class Suite(Document):
-    """A whole suite file."""
+    """A whole suite file.
+
+    `env` is set where the kernels run; `{root}` in a value is the tree that the suite lies in. `build` is a command
+    that `--against` runs in each version's tree.
+    """
 
     model_config = ConfigDict(json_schema_extra=_suite_schema)
 
     kmrun: Literal[1]
     suite: KernelName
+    build: Opt[Text] = None
+    env: dict[Text, str] = Field(default_factory=dict)
     defaults: Defaults = Defaults()
     kernels: Annotated[Many[Kernel], Field(min_length=1)]
 

@@ -36,3 +36,16 @@ def _git(folder: Path, *words: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def toplevel(folder: Path) -> Path | None:
+    """Return the root of the working tree around a folder; None when it is in none, or git is not there."""
+    root = _git(folder, "rev-parse", "--show-toplevel")
+    return Path(root).resolve() if root else None
+
+
+def commit_named(folder: Path, name: str) -> str | None:
+    """Return the commit that a name (a branch, a tag, `HEAD~1`, part of a hash) stands for; None when none."""
+    if name.startswith("-"):
+        return None
+    return _git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")

@@ -1,0 +1,169 @@
+"""Finding the other version of suites: a commit checked out for the run, or a folder that is there already."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kmrun.cli.against_version import AgainstVersion, Matchup
+from kmrun.core.case import Case
+from kmrun.core.opponent import Tree
+from kmrun.errors import UsageError
+from kmrun.source.suite_plan import PlannedSuite, read_and_plan
+from kmrun.store.repository import commit_named, toplevel
+from kmrun.store.worktree import Workshop
+
+ROOT = "{root}"
+"""Stands for the tree of a version in the values of a suite's `env:`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a suite's other version lies; `suite` is None where that version has no such file."""
+
+    name: str
+    own: Path
+    other: Path
+    suite: Path | None
+
+
+@contextlib.contextmanager
+def against_version(
+    planned: Sequence[PlannedSuite], asked: str, build: str, say: Callable[[str], None]
+) -> Iterator[AgainstVersion]:
+    """Bring up the other version of all suites for the length of a run, and leave nothing of it behind.
+
+    Args:
+        planned: the suites as they are here.
+        asked: a commit, branch, tag, or a path.
+        build: a command to run in each tree in place of the suites' own.
+        say: tells a person what takes a while.
+
+    Raises:
+        UsageError: there is no such version, or it is both a commit and a path.
+        EnvironmentLacks: git or a build failed.
+    """
+    find = _finder(planned, asked)
+    with Workshop() as workshop:
+        places = {item.read.path: find(item, workshop) for item in planned}
+        caches = {which: Path(workshop.folder, "caches", which) for which in ("new", "old")}
+        for folder in caches.values():
+            folder.mkdir(parents=True)
+        _build(planned, places, build, workshop, say)
+        yield AgainstVersion(
+            matchups={
+                (str(item.read.path.parent.resolve()), item.read.suite.suite): _matchup(
+                    item, places[item.read.path], caches
+                )
+                for item in planned
+            },
+            say=say,
+        )
+
+
+def _finder(planned: Sequence[PlannedSuite], asked: str) -> Callable[[PlannedSuite, Workshop], Place]:
+    """Return what finds a suite's other version, settled before anything is made."""
+    path = Path(asked)
+    roots = {toplevel(item.read.path.parent) for item in planned}
+    commits = {root: commit_named(root, asked) for root in roots if root is not None}
+    is_commit = bool(commits) and all(commits.values()) and None not in roots
+    if path.exists() and is_commit and len(path.parts) == 1 and asked not in (".", ".."):
+        raise UsageError(
+            f"--against {asked}: a commit and a path of that name", f"write ./{asked} for the path"
+        )
+    if path.exists():
+        return lambda item, _: _in_path(item.read.path.resolve(), path.resolve(), asked)
+    if not is_commit:
+        where = (
+            "no such path, and in no repository" if None in roots else "no such commit, branch, tag or path"
+        )
+        raise UsageError(
+            f"--against {asked}: {where}", "a shallow clone lacks earlier commits: fetch them first"
+        )
+    if len(commits) > 1:
+        raise UsageError(
+            f"--against {asked}: the suites lie in {len(commits)} repositories", "run them apart"
+        )
+    ((root, commit),) = commits.items()
+    made: list[Path] = []
+
+    def in_commit(item: PlannedSuite, workshop: Workshop) -> Place:
+        if not made:
+            made.append(workshop.worktree(root, commit or ""))
+        short = (commit or "")[:9]
+        name = asked if (commit or "").startswith(asked) else f"{asked} ({short})"
+        suite = made[0] / item.read.path.resolve().relative_to(root)
+        return Place(name, root, made[0], suite if suite.is_file() else None)
+
+    return in_commit
+
+
+def _in_path(suite: Path, path: Path, asked: str) -> Place:
+    """Find the counterpart of a suite below a path: the innermost folder around both that fits."""
+    own_root = toplevel(suite.parent)
+    if path.is_file():
+        return Place(asked, own_root or suite.parent, toplevel(path.parent) or path.parent, path)
+    for folder in suite.parents:
+        candidate = path / suite.relative_to(folder)
+        if candidate.is_file():
+            other_root = toplevel(path)
+            if own_root is not None and other_root is not None and own_root != other_root:
+                return Place(asked, own_root, other_root, candidate)
+            return Place(asked, folder, path, candidate)
+        if folder == own_root:
+            break
+    return Place(asked, own_root or suite.parent, path, None)
+
+
+def _build(
+    planned: Sequence[PlannedSuite],
+    places: dict[Path, Place],
+    build: str,
+    workshop: Workshop,
+    say: Callable[[str], None],
+) -> None:
+    """Run each suite's build command in both trees, each once a tree."""
+    done: set[tuple[str, Path]] = set()
+    for item in planned:
+        place = places[item.read.path]
+        command = build or item.read.suite.build
+        for root in (place.own, place.other) if command else ():
+            if command and (command, root) not in done:
+                done.add((command, root))
+                say(f"building {root}: {command}\n")
+                workshop.build(command, root, rooted(item.read.suite.env, root))
+
+
+def _matchup(item: PlannedSuite, place: Place, caches: dict[str, Path]) -> Matchup:
+    own, other = Tree(str(place.own), str(caches["new"])), Tree(str(place.other), str(caches["old"]))
+    folder = item.read.path.parent.resolve()
+    if place.suite is not None:
+        planned = read_and_plan(place.suite, f"{place.name}:{place.suite.relative_to(place.other)}")
+        variables, cases = planned.read.suite.env, planned.expansion.cases
+        at = place.suite.parent
+    else:
+        # The suite is younger than that version: what it says holds for both.
+        variables, cases = item.read.suite.env, item.expansion.cases
+        within = folder.relative_to(place.own) if folder.is_relative_to(place.own) else Path()
+        at = place.other / within if (place.other / within).is_dir() else place.other
+    found = {case.id: in_tree(replace(case, folder=str(at)), variables, place.other) for case in cases}
+    return Matchup(place.name, found, own, other)
+
+
+def in_tree(case: Case, variables: dict[str, str], root: Path) -> Case:
+    """Return the case with its kernel's environment as the suite's `env:` sets it in a tree."""
+    if not variables:
+        return case
+    env = {**rooted(variables, root), **case.implementation.env}
+    return replace(case, implementation=replace(case.implementation, env=env))
+
+
+def rooted(variables: dict[str, str], root: Path) -> dict[str, str]:
+    """Return a suite's variables with `{root}` filled in."""
+    return {name: value.replace(ROOT, str(root)) for name, value in variables.items()}
+
+
+def root_of(item: PlannedSuite) -> Path:
+    """Return the tree that a suite lies in: its repository's, else its folder."""
+    folder = item.read.path.parent.resolve()
+    return toplevel(folder) or folder
