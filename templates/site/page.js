@@ -3,6 +3,7 @@
   const by = (id) => document.getElementById(id);
   const controls = ["ai", "peak", "model", "quant", "gpus", "ctx", "batch", "kv", "draft", "overhead"];
   let texts = settings.usual();
+  let asked = null;
   let result = null;
   let written = "";
 
@@ -40,6 +41,7 @@
   function load() {
     const parsed = settings.parse(location.hash.replace(/^#/, ""));
     texts = parsed.texts;
+    asked = null;
     render(parsed.problems);
   }
 
@@ -54,7 +56,7 @@
     render([]);
   }
 
-  const chosen = () => settings.read(texts, []).cards.map((card) => card.id);
+  const chosen = () => asked.cards.map((card) => card.id);
 
   function add(event) {
     event.preventDefault();
@@ -122,10 +124,19 @@
     }));
   }
 
+  // Selects show what counts: a link may spell it in another way, or name a format that is in no list (4.5bpw).
+  function showChoices() {
+    const { quant } = asked;
+    if (![...by("quant").options].some((one) => one.value === quant)) by("quant").append(element("option", { value: quant }, quant));
+    by("quant").value = quant;
+    by("peak").value = asked.peak.name;
+    by("kv").value = asked.kv;
+  }
+
   function render(problems) {
-    const asked = settings.read(texts, problems);
+    asked = settings.read(texts, problems, asked ?? {});
     for (const id of controls) if (by(id).value !== texts[id]) by(id).value = texts[id];
-    for (const id of ["peak", "quant", "kv"]) if (by(id).selectedIndex < 0) by(id).value = settings.ALL[id].usual;
+    showChoices();
     by("watt").checked = asked.watt === "1";
     showCards(asked.cards);
     by("count").textContent = numbers$count(asked.cards.length, "card");
@@ -154,8 +165,13 @@
     by("problems").replaceChildren(...problems.map((problem) => element("li", {}, problem.text)));
     by("problems").hidden = problems.length === 0;
     const wrong = new Set(problems.map((problem) => problem.name));
-    for (const id of [...controls, "card"]) by(id).toggleAttribute("aria-invalid", false);
-    for (const id of wrong) if (id && by(id)) by(id).setAttribute("aria-invalid", "true");
+    for (const id of [...controls, "card"]) by(id).removeAttribute("aria-invalid");
+    for (const id of wrong) if (controls.includes(id) || id === "card") by(id).setAttribute("aria-invalid", "true");
+    for (const input of by("chosen").querySelectorAll("input")) {
+      const bad = input.value.trim() !== "" && !asked.prices.has(input.dataset.card);
+      if (bad) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
   }
 
   async function copy() {

@@ -37,8 +37,8 @@ const settings = (() => {
     },
     peak: { usual: "bf16", read: (text) => roof_choice$chosen_roof(text, false) },
     sort: { usual: "", read: optional(sortKey(comparing$_SORTS)) },
-    model: { usual: "llama-3.3-70b", read: (text) => text },
-    quant: { usual: "", read: (text) => text },
+    model: { usual: "llama-3.3-70b", read: (text) => (work.subject(text, ""), text) },
+    quant: { usual: "", read: (text) => (text === "" ? "" : work.subject(ALL.model.usual, text).quant.id) },
     gpus: { usual: "1", read: whole("GPUs", 1, llm_question$MOST_CARDS) },
     ctx: { usual: "8k", read: optional((text) => llm_question$tokens(text)) },
     batch: { usual: "1", read: whole("batch", 1, llm_question$MOST_BATCH) },
@@ -79,12 +79,13 @@ const settings = (() => {
       .map((name) => `${name}=${encode(texts[name])}`).join("&");
   }
 
-  // What the texts mean; `problems` gets a sentence for each that means nothing.
-  function read(texts, problems) {
+  // What the texts mean; `problems` gets a sentence for each that means nothing. In place of such a one stands what
+  // there was before, so that half a word is not answered with something else.
+  function read(texts, problems, before = {}) {
     const found = {};
     for (const [name, setting] of Object.entries(ALL)) {
       const value = attempt(() => setting.read(texts[name]), problems, name);
-      found[name] = value === undefined ? setting.read(setting.usual) : value;
+      found[name] = value !== undefined ? value : name in before ? before[name] : setting.read(setting.usual);
     }
     found.cards = chosen(texts.cards, problems);
     found.prices = prices(texts.cost, found.cards, problems);

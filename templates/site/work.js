@@ -45,9 +45,7 @@ const work = (() => {
   }
 
   function llm(asked, problems) {
-    const { usual } = settings.ALL.model;
-    const quant = settings.attempt(() => (subject(usual, asked.quant), asked.quant), problems, "quant") ?? "";
-    const found = settings.attempt(() => subject(asked.model, quant), problems, "model") ?? subject(usual, quant);
+    const found = subject(asked.model, asked.quant);
     const load = new llm_ceiling$Load(
       found.model, found.weights, llm_question$kv_bits(asked.kv), asked.ctx, asked.batch, asked.gpus, asked.draft,
     );
@@ -101,9 +99,9 @@ const work = (() => {
       return ["kmrun compare", ...cards, ...words(["--ai", texts.ai.trim()], ["--peak", asked.peak.name]), ...both].join(" ");
     }
     return [
-      "kmrun llm", quoted(texts.model), "--gpus", ...cards,
+      "kmrun llm", quoted(asked.model), "--gpus", ...cards,
       ...words(
-        ["--quant", texts.quant], ["--ctx", texts.ctx.trim()],
+        ["--quant", asked.quant], ["--ctx", texts.ctx.trim()],
         ["--batch", asked.batch === 1 ? "" : String(asked.batch)],
         ["--num-gpus", asked.gpus === 1 ? "" : String(asked.gpus)],
         ["--kv", asked.kv === "fp16" ? "" : asked.kv],

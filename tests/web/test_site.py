@@ -250,6 +250,39 @@ def test_what_is_wrong_in_a_link_is_named_and_the_rest_holds(tab, site):
     assert page.locator("#batch").get_attribute("aria-invalid") is None
 
 
+def test_a_link_may_spell_a_choice_in_another_way(tab, site):
+    page = tab.open(
+        site, "view=llm&quant=Q4&kv=FP8&peak=FP16_fp32acc&model=Meta-Llama/Llama-3.1-8B-Instruct&cards=4090"
+    )
+    assert page.locator("#problems").is_hidden()
+    chosen = [page.locator(name).input_value() for name in ("#quant", "#kv", "#peak")]
+    assert chosen == ["q4_k_m", "fp8", "fp16-fp32acc"]
+    assert page.locator("#caption").inner_text().startswith("llama-3.1-8b: 8.03 B parameters, ")
+    follow(page, "view=llm&quant=4.5bpw&model=70b&cards=4090")
+    assert page.locator("#quant").input_value() == "4.5bpw"
+    assert page.locator("#caption").inner_text().startswith("70b: 70 B parameters · 4.5bpw: 39.4 GB")
+
+
+def test_half_a_word_is_not_answered_with_another_model(tab, site):
+    page = tab.open(site, "view=llm&model=qwen3-32b")
+    page.locator("#model").fill("qwen3-3")
+    assert page.locator("#caption").inner_text().startswith("qwen3-32b: ")
+    assert page.locator("#model").get_attribute("aria-invalid") == "true"
+    assert page.locator("#problems").inner_text() == "unknown model 'qwen3-3' (the list has all of them)"
+    page.locator("#model").fill("qwen3-30b-a3b")
+    assert page.locator("#caption").inner_text().startswith("qwen3-30b-a3b: ")
+    assert page.locator("#problems").is_hidden()
+
+
+def test_a_price_that_is_none_is_marked_and_the_others_count(tab, site):
+    page = tab.open(site, "cards=rtx-4090,h100-sxm")
+    page.locator("#chosen input[data-card=h100-sxm]").fill("2,69")
+    page.locator("#chosen input[data-card=rtx-4090]").fill("cheap")
+    assert page.locator("#chosen input[aria-invalid]").get_attribute("data-card") == "rtx-4090"
+    assert "'rtx-4090=cheap' is no price" in page.locator("#problems").inner_text()
+    assert "--cost h100-sxm=2.69" in page.locator("#command").inner_text()
+
+
 def test_a_link_that_is_too_long_is_not_read(tab, site):
     page = tab.open(site, "cards=" + "a," * 20_000)
     assert texts(page, "#problems li") == ["The address is too long, so it is not read."]

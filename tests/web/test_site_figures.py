@@ -63,7 +63,8 @@ COMPARE = """([peaks, intensities, prices]) => {
 LLM = """([questions, prices]) => {
   const answer = ([model, wish]) => {
     const asked = {
-      cards: [...catalogue.cards.values()], model, quant: wish.quant ?? "", ctx: wish.ctx, batch: wish.batch ?? 1,
+      cards: [...catalogue.cards.values()], model,
+      quant: settings.ALL.quant.read(wish.quant ?? ""), ctx: wish.ctx, batch: wish.batch ?? 1,
       gpus: wish.gpus ?? 1, kv: wish.kv ?? "fp16", draft: wish.draft ?? 0, overhead: wish.overhead ?? 5e8,
       prices: py.dict(wish.priced ? Object.entries(prices) : []), watt: wish.watt ? "1" : "", "sort-llm": null,
     };
