@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kmrun.core.case import Case
 from kmrun.core.measurement import Finding
-from kmrun.measure import findings
+from kmrun.measure import findings, roles
 from kmrun.measure.side import Died, Idle, Side, SideBug, Stopped, TimedOut
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ class Asking:
     def _ask(
         self, side: Side, who: findings.Who, op: str, timeout_s: float | None, arguments: dict[str, Any]
     ) -> Any:
-        counts = who is findings.KERNEL and op in KERNEL_WORK
+        of_kernel = who is findings.KERNEL
+        counts = of_kernel and op in KERNEL_WORK
+        # An inline side plays both roles, so what it is asked says better who is at work than which side it is.
+        who = (roles.at_work(self.case, op, arguments.get("key")), who[1])
         if timeout_s is None:
             own = max(self.case.first_call_timeout_s, self.case.case_timeout_s)
             timeout_s = min(self.deadline - time.monotonic(), 1e6) if counts else own
@@ -76,7 +79,7 @@ class Asking:
                 side.bury()  # the context is poisoned
             self.over(stopped.finding)
         except SideBug as bug:
-            if who is not findings.KERNEL:
+            if not of_kernel:
                 raise
             side.bury()
             self.over(findings.broken_side(str(bug)))
@@ -87,7 +90,7 @@ class Asking:
         except TimedOut as late:
             # The kernel's calls share what is left of the case's time: name the limit that the suite set.
             limit = late.seconds
-            if who is findings.KERNEL:
+            if of_kernel:
                 first = op in ("load", "call") and self.deadline == float("inf")
                 limit = self.case.first_call_timeout_s if first else self.case.case_timeout_s
             self.over(findings.timed_out(who, op, limit, late.tail))

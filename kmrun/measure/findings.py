@@ -7,7 +7,17 @@ from kmrun.core.measurement import FaultKind, Finding
 Who = tuple[str, FaultKind]
 
 KERNEL: Who = ("the kernel", "kernel")
-JUDGE: Who = ("the reference or a versus entry", "suite")
+JUDGE: Who = ("the judge", "suite")
+
+_DOING = {
+    "load": "while it was imported",
+    "call": "in a call",
+    "expect": "while it was evaluated",
+    "rival_agrees": "while it was evaluated",
+    "draw": "while inputs were drawn",
+    "compare": "while outputs were compared",
+    "self_test": "while the tolerance was tested",
+}
 
 
 def died(who: Who, status: int, tail: str) -> Finding:
@@ -30,9 +40,7 @@ def died(who: Who, status: int, tail: str) -> Finding:
 def timed_out(who: Who, op: str, seconds: float, tail: str) -> Finding:
     """Return the finding for a side that did not answer."""
     name, fault = who
-    doing = {"load": "while it was imported", "call": "in a call", "expect": "while it was evaluated"}.get(
-        op, "while it was timed"
-    )
+    doing = _DOING.get(op, "while it was timed")
     sentence = f"{name} did not come back within {seconds:g} s {doing}, and was killed"
     return Finding("timeout", sentence, fault, "error", tail)
 

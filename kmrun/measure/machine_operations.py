@@ -12,6 +12,7 @@ from kmrun.measure import ceiling, lifeline, machine
 from kmrun.measure.arena_operations import ArenaOperations
 from kmrun.measure.copies import Pool
 from kmrun.measure.exchange import Arena
+from kmrun.measure.placement import Placement
 from kmrun.measure.protocol import VERSION
 from kmrun.measure.timer import Flusher, Stopwatch
 from kmrun.measure.yardstick_operations import YardstickOperations
@@ -29,6 +30,7 @@ class MachineOperations(YardstickOperations, ArenaOperations):
         self._watch: Stopwatch | None = None
         self._flusher: Flusher | None = None
         self._opening: dict[str, Any] = {}
+        self._placement = Placement()
 
     def open(self, device: str, threads: int, memory_limit: int, compute: bool = True) -> dict[str, Any]:
         """Choose the device and fix the thread count; describe what is here.
@@ -50,6 +52,8 @@ class MachineOperations(YardstickOperations, ArenaOperations):
         lifeline.volunteer_for_oom_kill()
         if self._device.type == "cpu":
             lifeline.limit_memory(memory_limit)
+            # Torch's own threads start here, while they may run on every core.
+            torch.ones(threads * 2**16).add_(1.0)
             facts = machine.cpu_facts(threads)
         else:
             facts = machine.gpu_facts(self._device)

@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ from kmrun.measure.copies import bytes_in, copy_tree, tensors_in
 from kmrun.measure.exchange import Arena, CannotCross
 from kmrun.measure.faults import SideFault
 from kmrun.measure.machine_operations import MachineOperations
+from kmrun.measure.placement import Placement
 from kmrun.measure.provenance import search_first
 from kmrun.measure.references import references
 from kmrun.measure.roles import KERNEL, REFERENCE
@@ -34,6 +36,9 @@ from kmrun.measure.timer import Budget
 from kmrun.measure.version_operations import VersionOperations
 
 _clock = time.perf_counter_ns
+
+TIMED = frozenset({"prepare", "warm_up", "window", "turn", "burst", "ceilings", "take_yardsticks"})
+"""Operations that time something."""
 
 
 class Operations(VersionOperations, MachineOperations):
@@ -69,6 +74,7 @@ class Operations(VersionOperations, MachineOperations):
         self._loaded: dict[str, Loaded] = {}
         self._bench: Bench | None = None
         self._own: dict[str, torch.Tensor] = {}
+        self._placement = Placement()
 
     # ---- one case ----------------------------------------------------------------------------------------
 
@@ -299,6 +305,12 @@ class Operations(VersionOperations, MachineOperations):
             return {"slot": kept.slot, "tree": tree, "next": after}
         self._own = kept.outputs
         return {"slot": kept.slot, "tree": None}
+
+    def placed(self, op: str) -> AbstractContextManager[None]:
+        """Return what spreads the threads over the cores of a CPU while an operation times something."""
+        if self._device.type != "cpu" or op not in TIMED:
+            return nullcontext()
+        return self._placement.spread(look=op in ("warm_up", "window"))
 
     def raised_by_user(self, error: BaseException) -> bool:
         """Whether an error came out of the suite's own files, wherever it surfaced."""

@@ -35,3 +35,22 @@ def name_of(key: str) -> str:
     if key.startswith(VERSUS):
         return f"the versus entry {key.removeprefix(VERSUS)!r}"
     return f"the {key}"
+
+
+def at_work(case: Case, op: str, key: str | None) -> str:
+    """Return what sentences call the user's code that runs in an operation of a side.
+
+    Args:
+        case: says whether there is a `setup`, which runs before the first call.
+        op: the operation.
+        key: the implementation that it names, if it names one.
+    """
+    if op == "draw":
+        # In a backward mode the reference's forward pass gives the shapes of the incoming gradients.
+        return "what builds the arguments" + ("" if case.mode == "forward" else ", or the reference")
+    if op == "compare":
+        return "a check of the suite"
+    name = name_of(key or (REFERENCE if op in ("expect", "self_test") else KERNEL))
+    own = KERNEL if op in ("load", "call", "prepare") and key in (None, KERNEL) else key
+    has_setup = own is not None and implementation_of(case, own).setup is not None
+    return f"{name} or its `setup`" if has_setup else name

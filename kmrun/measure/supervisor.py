@@ -37,9 +37,10 @@ Ask = Callable[..., Any]
 SIDE_ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     # An OpenMP thread that waits spins for a while by default, and on a busy machine takes the core from the very
-    # thread it waits for: beside two busy loops everything took some 15 times as long. A short spin costs a quiet
-    # machine nothing; the user's own setting wins.
-    "GOMP_SPINCOUNT": "1000",
+    # thread it waits for: beside two busy loops everything took some 15 times as long. A spin that is shorter than
+    # it takes to wake a thread makes short calls wait for that instead. This lies between; the user's own
+    # setting wins.
+    "GOMP_SPINCOUNT": "10000",
 }
 
 OPEN_TIMEOUT_S = 120.0

@@ -1,5 +1,6 @@
 """The entry of a side: one process that serves the supervisor's requests `{"op": NAME, ...}` one at a time."""
 
+import contextlib
 import faulthandler
 import gc
 import os
@@ -7,7 +8,7 @@ import signal
 import socket
 import sys
 import traceback
-from typing import Any
+from typing import Any, TextIO
 
 from kmrun.core.measurement import Finding
 from kmrun.core.plain import to_plain
@@ -29,8 +30,8 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
     os.dup2(nothing, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    sys.stdout, sys.stderr = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))  # noqa: SIM115
-    faulthandler.enable(file=sys.stderr)
+    streams = _take_streams()
+    faulthandler.enable(file=2)
     gc.freeze()  # what the imports made stays: collections before a window need not walk it again
     end = Channel(socket.socket(fileno=channel))
     side = Operations(
@@ -44,11 +45,26 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
             request, late = _receive(end, side)
             if request["op"] == "begin":
                 late = None  # it came out of the case before, which is over
+                streams = _take_streams()  # a kernel of the case before may have closed or replaced them
             reply = {"finding": to_plain(_raised_late(late))} if late else _answer(side, request)
+            for stream in streams:
+                if not stream.closed:  # user code may do that
+                    stream.flush()
             fork_guard.end_if_child()
             end.send(reply)
-        except ChannelClosed:
+        except ChannelClosed as closed:
+            # Nobody reads this when the supervisor has gone; when user code closed the descriptor, it says why.
+            with contextlib.suppress(OSError):
+                os.write(
+                    2, f"kmrun: this process closed its connection to the supervisor ({closed})\n".encode()
+                )
             return
+
+
+def _take_streams() -> tuple[TextIO, TextIO]:
+    out, err = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))  # noqa: SIM115
+    sys.stdout, sys.stderr = out, err
+    return out, err
 
 
 def _receive(end: Channel, side: Operations) -> tuple[dict[str, Any], Exception | None]:
@@ -64,9 +80,10 @@ def _receive(end: Channel, side: Operations) -> tuple[dict[str, Any], Exception 
 
 
 def _answer(side: Operations, request: dict[str, Any]) -> dict[str, Any]:
-    operation = getattr(side, request.pop("op"))
+    op = request.pop("op")
     try:
-        reply = {"ok": operation(**request)}
+        with side.placed(op):
+            reply = {"ok": getattr(side, op)(**request)}
     except SideFault as fault:
         reply = {"finding": to_plain(fault.finding())}
     except Exception as error:
@@ -75,8 +92,6 @@ def _answer(side: Operations, request: dict[str, Any]) -> dict[str, Any]:
         else:
             # Not swallowed: kmrun's own fault, raised again in the supervisor with this traceback.
             reply = {"bug": traceback.format_exc()}
-    sys.stdout.flush()
-    sys.stderr.flush()
     return reply
 
 

@@ -1,0 +1,94 @@
+"""Threads on cores of their own while something is timed, free before and after."""
+
+import os
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from kmrun.measure.placement import Placement
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be placed here")
+
+
+@pytest.fixture
+def cores() -> Iterator[set[int]]:
+    found = os.sched_getaffinity(0)
+    if len(found) < 2:
+        pytest.skip("needs two cores")
+    yield found
+    os.sched_setaffinity(0, found)
+
+
+def worker(stop: threading.Event) -> threading.Thread:
+    ready = threading.Event()
+
+    def wait() -> None:
+        ready.set()
+        stop.wait()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    ready.wait()
+    return thread
+
+
+def test_the_threads_are_on_distinct_cores_meanwhile_and_free_afterwards(cores: set[int]) -> None:
+    stop = threading.Event()
+    thread = worker(stop)
+    try:
+        with Placement().spread():
+            one, other = os.sched_getaffinity(0), os.sched_getaffinity(thread.native_id or 0)
+        assert len(one) == 1
+        # With other threads about, the busiest come first: the second is bound elsewhere or not at all.
+        assert one != other
+        assert os.sched_getaffinity(0) == cores
+        assert os.sched_getaffinity(thread.native_id or 0) == cores
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_thread_that_user_code_bound_stays_where_it_is(cores: set[int]) -> None:
+    last = {max(cores)}
+    os.sched_setaffinity(0, last)
+    with Placement().spread():
+        assert os.sched_getaffinity(0) == last
+    assert os.sched_getaffinity(0) == last
+
+
+def test_code_that_starts_threads_is_left_to_the_scheduler_from_then_on(cores: set[int]) -> None:
+    placement, stop = Placement(), threading.Event()
+    with placement.spread():
+        thread = worker(stop)
+        inherited = os.sched_getaffinity(thread.native_id or 0)
+    try:
+        assert len(inherited) == 1
+        assert os.sched_getaffinity(thread.native_id or 0) == cores
+        assert not placement.possible
+        with placement.spread():
+            assert os.sched_getaffinity(0) == cores
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_threads_that_came_and_went_are_seen_by_their_work(cores: set[int]) -> None:
+    placement = Placement()
+
+    def work() -> None:
+        end = [sum(range(1000)) for _ in range(10_000)]
+        assert end
+
+    with placement.spread(look=True):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert not placement.possible
+
+
+def test_work_in_the_threads_that_were_there_changes_nothing(cores: set[int]) -> None:
+    placement = Placement()
+    with placement.spread(look=True):
+        assert sum(range(3_000_000))
+    assert placement.possible
