@@ -219,7 +219,7 @@ def _roof_labels(
     boxes: list[tuple[Box, ...]] = []
     for each in roofs:
         lines = _corners(each, frame)
-        names = [peak_text(name, value) for name, value in each.peaks if frame.up.holds(value)]
+        names = [peak_text(name or each.name, value) for name, value in each.peaks if frame.up.holds(value)]
         for line, text in zip(
             lines, (_memory_text(each) if len(lines) > len(names) else []) + names, strict=False
         ):
