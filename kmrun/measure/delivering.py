@@ -28,10 +28,14 @@ class RunCeilings:
     """
 
     def __init__(
-        self, measure: Measure, cache: CeilingCache | None = None, key: CeilingKey | None = None
+        self,
+        measure: Measure,
+        cache: CeilingCache | None = None,
+        key: CeilingKey | None = None,
+        disturbed: bool = False,
     ) -> None:
-        """Take what measures; without a key nothing is kept."""
-        self._measure, self._cache, self._key = measure, cache, key
+        """Take what measures; without a key nothing is kept, and nothing new while others use the card."""
+        self._measure, self._cache, self._key, self._disturbed = measure, cache, key, disturbed
         self._dtypes: tuple[str, ...] = ()
         self._opened: Ceilings | None = None
 
@@ -53,7 +57,7 @@ class RunCeilings:
 
     def keep(self, found: Ceilings) -> None:
         """Keep a GPU's matmul rates that were measured just now."""
-        if self._cache is not None and self._key is not None and found.matmuls:
+        if self._cache is not None and self._key is not None and found.matmuls and not self._disturbed:
             self._cache.keep(self._key, found.matmuls)
 
     def _kept(self) -> tuple[MatmulRate, ...]:
@@ -71,7 +75,8 @@ def key_of(device: RunDevice, claim: Claim, torch_version: str) -> CeilingKey | 
     limit: Any = claim.facts.get("power_limit_w")
     if device.kind == "cpu" or device.uuid is None or claim.driver is None or limit is None:
         return None
-    return CeilingKey(device.uuid, claim.driver, torch_version, float(limit), claim.facts.get("ecc"))
+    ecc = claim.facts.get("ecc")
+    return CeilingKey(device.uuid, claim.driver, torch_version, float(limit), ecc, claim.holds_clock)
 
 
 def ceiling_cache() -> CeilingCache:

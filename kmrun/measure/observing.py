@@ -57,10 +57,10 @@ def note_slowdown(trial: "Trial", facts: dict[str, Any]) -> None:
         trial.label("card slowed down")
 
 
-def observed(trial: "Trial", facts: dict[str, Any]) -> Observed:
-    """Return what the machine was doing around a case, once its window was taken."""
+def observed(trial: "Trial", facts: dict[str, Any], power: bool = True) -> Observed:
+    """Return what the machine was doing around a case, once its window was taken; `power` takes a second more."""
     seen = facts["seen"]
-    power_w, energy_mj = _power(trial, median(trial.known["samples_ns"]))
+    power_w, energy_mj = _power(trial, median(trial.known["samples_ns"])) if power else (None, None)
     return Observed(
         window=seen.telemetry,
         power_w=power_w,

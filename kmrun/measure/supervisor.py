@@ -123,7 +123,7 @@ class Supervisor:
             raise
         self._free_at_start = self._free_bytes()
         key = key_of(self._device, self._claim, facts["torch"]["torch"])
-        self._ceilings = RunCeilings(self._deliver, ceiling_cache(), key)
+        self._ceilings = RunCeilings(self._deliver, ceiling_cache(), key, bool(self.foreign))
         self.environment = {
             **facts["torch"],
             **about(self._claim, self._device),

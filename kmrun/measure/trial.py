@@ -331,7 +331,7 @@ class Trial(Asking):
             self._labels.append("hot")
         note_slowdown(self, facts)
         verify_time(self, facts["call_ns"])
-        self._known["observed"] = observed(self, facts)
+        self._known["observed"] = observed(self, facts, power=not self._hurried)
 
     @property
     def wants_hot(self) -> bool:

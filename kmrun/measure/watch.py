@@ -108,8 +108,12 @@ class Watch:
         return found
 
     def slowed_since(self, begin_s: float) -> bool:
-        """Return whether the card said since a moment that it is too hot, or that its power supply complains."""
-        return any(slowdowns(reading, None) for reading in self.readings_since(begin_s))
+        """Return whether the card said since a moment that it is too hot, or that its power supply complains.
+
+        Where nothing was read since, the last reading before speaks.
+        """
+        readings = self.readings_since(begin_s) or self._sampler.readings[-1:]
+        return any(slowdowns(reading, None) for reading in readings)
 
     def steady(self, take: Callable[[], T]) -> T:
         """Return what was taken while the card was not slowed down; after some tries, whatever came last.

@@ -21,13 +21,14 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class CeilingKey:
-    """What a GPU's matmul rate depends on. `ecc` is None where the card has none."""
+    """What a GPU's matmul rate depends on. `ecc` is None where the card has none, `locked`: its clock was held."""
 
     uuid: str
     driver: str
     torch: str
     power_limit_w: float
     ecc: bool | None
+    locked: bool = False
 
 
 class CeilingCache:

@@ -106,6 +106,10 @@ def test_no_power_is_read_where_there_is_none_or_no_time_for_it() -> None:
     assert taken(blind, quick=False)[0].asked == ["window"]
     assert taken(drawing(50.0), quick=False, case_timeout_s=4.0)[0].asked == ["window"]
     assert taken(drawing(50.0), quick=True)[0].asked == ["window"]
+    with Watch(GPU, lambda: [], drawing(50.0)) as seen:
+        trial = Trial(Run(seen))
+        facts = observing.take_window(trial) | {"begun_s": 0.0}  # type: ignore[arg-type]
+        assert observing.observed(trial, facts, power=False).power_w is None  # type: ignore[arg-type]
 
 
 def test_samples_that_a_slowdown_touched_are_dropped() -> None:

@@ -54,6 +54,7 @@ def test_what_was_kept_is_found_with_its_age(cache: CeilingCache, clock: Clock) 
         {"power_limit_w": 500.0},
         {"ecc": False},
         {"ecc": None},
+        {"locked": True},
     ],
 )
 def test_what_a_rate_depends_on_keeps_rates_apart(cache: CeilingCache, change: dict[str, object]) -> None:
@@ -150,6 +151,16 @@ def test_a_gpu_s_matmul_is_measured_once_and_its_bandwidth_always(cache: Ceiling
     assert [dtypes for dtypes, _ in machine.asked] == [("fp32", "bf16"), (), ("tf32",)]
     # Bandwidth has the time that it had, and no more.
     assert [round(budget / 1.2e9, 2) for _, budget in machine.asked] == [1.0, 0.5, 0.6]
+
+
+def test_what_was_measured_beside_others_is_not_kept(cache: CeilingCache) -> None:
+    machine = Machine()
+    beside = RunCeilings(machine, cache, KEY, disturbed=True)
+    assert beside.open(("bf16",)).matmuls[0].flop_per_s == 1e12
+    assert cache.find(KEY) == ()
+    cache.keep(KEY, RATES)
+    # What was kept before still counts.
+    assert RunCeilings(machine, cache, KEY, disturbed=True).open(("bf16",)).matmuls[0].flop_per_s == 742e12
 
 
 def test_a_cpu_s_is_measured_before_and_after_and_never_kept(cache: CeilingCache) -> None:
