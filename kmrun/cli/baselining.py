@@ -1,6 +1,7 @@
 """`--save-baseline` and `--against-baseline`: how fast a suite was on this device, and whether it still is."""
 
 import datetime
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,6 +29,9 @@ from kmrun.store.targets import TargetFile
 
 SESSIONS = 10
 """Fresh processes behind each case of a baseline: by ranks ten against ten can tell 1 in 184756."""
+
+SETTLE_S = 60.0
+"""What a suspect may take, as with `--against`."""
 
 _MATTERS = ("torch", "driver", "cuda", "hip", "threads")
 """What of the environment makes other times of the same code."""
@@ -188,6 +192,7 @@ def decide(
     if cleared is not None:
         return cleared
     again: list[Session] = []
+    begin = time.monotonic()
     while True:
         phase(f"suspect, process {len(again) + 1} of at most {LOOKS[-1]}")
         taken = take()
@@ -197,6 +202,13 @@ def decide(
         settled = gate.settle(then, again)
         if settled is not None:
             return settled
+        if time.monotonic() - begin > SETTLE_S:
+            return gate.estimate(then, again, f"out of time after {processes(len(again))}")
+
+
+def processes(number: int) -> str:
+    """Return `1 fresh process`, `3 fresh processes`."""
+    return f"{number} fresh process{'' if number == 1 else 'es'}"
 
 
 def note_faster(notes: list[str], done: Sequence[Done], hint: str) -> None:

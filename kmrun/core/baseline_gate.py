@@ -2,8 +2,9 @@
 
 What is compared are log ratios of the kernel's time over a yardstick's, one a session, between the sessions of the
 baseline and fresh ones: a shift between two samples, tested by ranks (Mann & Whitney 1947; bounds of the shift are
-order statistics of all differences, Hodges & Lehmann 1963), exactly and whatever the noise. Too few sessions for
-ranks, as in one saved result, leave Student's t, which believes that sessions are normal.
+order statistics of all differences, Hodges & Lehmann 1963), exactly and whatever the noise, as long as it is the same
+noise. A day that is noisier than that of the baseline is another noise: what breaks a clause has to pass Welch's test
+(1947), too, which lets both have their own. Too few sessions for ranks, as in one saved result, leave Student's t.
 
 A yardstick is not the kernel. So each speaks: the interval spans what either says, and is widened by a quarter of
 what the yardstick itself moved since the baseline. A machine that is 10 % slower today is believed to slow the
@@ -13,7 +14,7 @@ a machine in the same state as before both cost nothing.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from kmrun.core.gate import CLEAR_RATE, LEAST_DIFFERENCE_NS, LOOKS, SHARES
@@ -27,6 +28,9 @@ FIRST_SESSIONS = 2
 
 DOUBT = 0.25
 """Share of a correction that is not believed."""
+
+_LEAST_NOW = 5
+"""Fresh sessions without which nothing is known of today's noise, and nothing is broken."""
 
 _LEAST_SPREAD = 0.002
 """Between few sessions that agree by chance, no less spread than this is believed."""
@@ -60,7 +64,8 @@ class BaselineGate:
 
     def clears(self, then: Sequence[Session], now: Sequence[Session]) -> Slowdown | None:
         """Return the comparison when the first sessions already show that the case holds, else None."""
-        found = self._judged(then, now, CLEAR_RATE, CLEAR_RATE)
+        seen = self.shift(then, now, CLEAR_RATE, CLEAR_RATE, breaking=False)
+        found = self._judged(then, now, seen)
         return found if found.verdict == "holds" else None
 
     def settle(self, then: Sequence[Session], now: Sequence[Session]) -> Slowdown | None:
@@ -69,21 +74,44 @@ class BaselineGate:
         Raises:
             ValueError: there are more sessions than the last look takes.
         """
-        if len(now) > LOOKS[-1]:
-            raise ValueError(f"{len(now)} sessions are more than the last look takes")
         if len(now) not in LOOKS:
+            self._share(now)
             return None
-        share = SHARES[LOOKS.index(len(now))]
-        found = self._judged(then, now, self.alpha * share, CLEAR_RATE * share)
+        found = self.estimate(then, now)
         if found.verdict != "inconclusive" or len(now) == LOOKS[-1]:
             return found
-        limit = math.log1p(self.margin)
+        limit, share = math.log1p(self.margin), self._share(now)
         seen = self.shift(then, now, self.alpha * share, CLEAR_RATE * share)
         # Where even infinitely many sessions would leave it open, more are a waste of time.
         return found if seen.sure_low <= limit < seen.sure_high else None
 
+    def estimate(self, then: Sequence[Session], now: Sequence[Session], reason: str = "") -> Slowdown:
+        """Judge what there is, at the error rate of the look that it was on the way to.
+
+        `reason` says why there is no more, where that leaves it open.
+
+        Raises:
+            ValueError: there are more sessions than the last look takes.
+        """
+        share = self._share(now)
+        found = self._judged(then, now, self.shift(then, now, self.alpha * share, CLEAR_RATE * share))
+        return replace(found, reason=reason) if reason and found.verdict == "inconclusive" else found
+
+    @staticmethod
+    def _share(now: Sequence[Session]) -> float:
+        share = next((part for look, part in zip(LOOKS, SHARES, strict=True) if len(now) <= look), None)
+        if share is None:
+            raise ValueError(f"{len(now)} sessions are more than the last look takes")
+        return share
+
     def shift(
-        self, then: Sequence[Session], now: Sequence[Session], low_alpha: float, high_alpha: float
+        self,
+        then: Sequence[Session],
+        now: Sequence[Session],
+        low_alpha: float,
+        high_alpha: float,
+        *,
+        breaking: bool = True,
     ) -> Shift:
         """Return the shift of a case against both yardsticks, with all doubts.
 
@@ -96,7 +124,8 @@ class BaselineGate:
             moved = median([math.log(each.yardstick_ms(yardstick)) for each in now]) - median(
                 [math.log(each.yardstick_ms(yardstick)) for each in then]
             )
-            found.append((shift_bounds(old, new, low_alpha, high_alpha), DOUBT * abs(moved), moved))
+            bounds = shift_bounds(old, new, low_alpha, high_alpha, breaking=breaking)
+            found.append((bounds, DOUBT * abs(moved), moved))
         own = 0 if self.bound == "mem" else 1
         return Shift(
             low=min(low - doubt for (low, _, _), doubt, _ in found),
@@ -107,10 +136,8 @@ class BaselineGate:
             moved=max((moved for _, _, moved in found), key=abs),
         )
 
-    def _judged(
-        self, then: Sequence[Session], now: Sequence[Session], low_alpha: float, high_alpha: float
-    ) -> Slowdown:
-        seen, limit = self.shift(then, now, low_alpha, high_alpha), math.log1p(self.margin)
+    def _judged(self, then: Sequence[Session], now: Sequence[Session], seen: Shift) -> Slowdown:
+        limit = math.log1p(self.margin)
         verdict: SlowdownVerdict = "inconclusive"
         why = _why_open(seen, len(then), len(now))
         if seen.high <= limit:
@@ -148,12 +175,18 @@ def _why_open(seen: Shift, then: int, now: int) -> str:
 
 
 def shift_bounds(
-    then: Sequence[float], now: Sequence[float], low_alpha: float, high_alpha: float
+    then: Sequence[float],
+    now: Sequence[float],
+    low_alpha: float,
+    high_alpha: float,
+    *,
+    breaking: bool = True,
 ) -> tuple[float, float, float]:
     """Return (low, value, high) of `now` less `then`; each bound is one-sided, infinite where nothing bounds it.
 
-    By ranks where there are enough values for the error rate, else by Student's t; the value is the median of
-    all differences.
+    The value is the median of all differences. With `breaking` the low end is the lower of what ranks and Welch's
+    test say, since it is what breaks a clause: a noisier day must not. It takes five values of now, whose noise
+    that is. Without, it is only shown.
 
     Raises:
         ValueError: there are no values on a side.
@@ -166,7 +199,20 @@ def shift_bounds(
     high_rank = critical_rank(len(then), len(now), high_alpha)
     low = differences[low_rank - 1] if low_rank else value - _student(then, now, low_alpha)
     high = differences[-high_rank] if high_rank else value + _student(then, now, high_alpha)
+    if breaking and len(now) < _LEAST_NOW:
+        low = -math.inf
+    elif breaking and low_rank:
+        low = min(low, _welch_low(then, now, low_alpha))
     return min(low, value), value, max(high, value)
+
+
+def _welch_low(then: Sequence[float], now: Sequence[float], alpha: float) -> float:
+    """Return the lower bound of the difference of means at one-sided `alpha`, each side with its own variance."""
+    parts = [max(_variance(each), _LEAST_SPREAD**2) / len(each) for each in (then, now)]
+    total = sum(parts)
+    freedom = total**2 / sum(part**2 / (len(each) - 1) for part, each in zip(parts, (then, now), strict=True))
+    reach = student_quantile(alpha, freedom) * math.sqrt(total)
+    return sum(now) / len(now) - sum(then) / len(then) - reach
 
 
 def _student(then: Sequence[float], now: Sequence[float], alpha: float) -> float:
@@ -174,9 +220,14 @@ def _student(then: Sequence[float], now: Sequence[float], alpha: float) -> float
     freedom = len(then) + len(now) - 2
     if freedom < 1:
         return math.inf
-    squares = sum((value - sum(each) / len(each)) ** 2 for each in (then, now) for value in each)
+    squares = sum(_variance(each) * (len(each) - 1) for each in (then, now) if len(each) > 1)
     deviation = max(math.sqrt(squares / freedom), _LEAST_SPREAD)
     return student_quantile(alpha, freedom) * deviation * math.sqrt(1 / len(then) + 1 / len(now))
+
+
+def _variance(values: Sequence[float]) -> float:
+    middle = sum(values) / len(values)
+    return sum((value - middle) ** 2 for value in values) / (len(values) - 1)
 
 
 @lru_cache(maxsize=4096)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kmrun.cli import running
+from kmrun.cli import baselining, running
 from kmrun.cli.baselining import SESSIONS
 from kmrun.core.measurement import Finding
 from kmrun.core.yardstick import Session
@@ -284,3 +284,12 @@ def test_a_saved_result_of_another_machine_or_suite_is_refused(kmrun, suite, mac
 def test_a_run_has_one_opponent(kmrun, suite, machine):
     ran = kmrun(suite, "--save-baseline", "--against-baseline")
     assert (ran.code, ran.err.splitlines()[0]) == (2, "error: --save-baseline and --against-baseline at once")
+
+
+def test_a_suspect_that_takes_too_long_is_judged_by_what_there_is(kmrun, suite, machine, monkeypatch):
+    kmrun(suite, "--save-baseline")
+    machine.kernels[TWO], machine.noise = 1.05, 0.05
+    monkeypatch.setattr(baselining, "SETTLE_S", 0.0)
+    ran = kmrun(suite, "--against-baseline", "-k", TWO)
+    assert ran.code == 4
+    assert "out of time after 1 fresh process" in " ".join(ran.out.split())
