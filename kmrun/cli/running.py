@@ -25,6 +25,7 @@ from kmrun.core.floors import could_rise
 from kmrun.core.measurement import RunDevice
 from kmrun.core.result import Result
 from kmrun.core.verdict import exit_code
+from kmrun.device.expected import expected_device
 from kmrun.errors import EnvironmentLacks, UsageError
 from kmrun.measure.sessions import take_session
 from kmrun.measure.supervisor import Isolation, RunOptions, Supervisor
@@ -186,6 +187,7 @@ def run_jobs(jobs: Sequence[Job], settings: Settings, companion: Companion | Non
         command=("kmrun", *sys.argv[1:]),
         companion=companion,
         flush_l2=settings.flush_l2,
+        expected=lambda: expected_device(settings.device),
     )
     outcome = session.run(jobs)
     written.at_end(outcome.results, code_of(outcome, settings))

@@ -149,7 +149,10 @@ class Outcome:
 
 
 class Session:
-    """Runs suites; `save` is called with all documents after every case."""
+    """Runs suites; `save` is called with all documents after every case.
+
+    `expected` says what the device will be, for the document of a run that ends before its sides have said it.
+    """
 
     def __init__(
         self,
@@ -160,8 +163,10 @@ class Session:
         command: Sequence[str] = (),
         companion: Companion | None = None,
         flush_l2: bool = True,
+        expected: Callable[[], RunDevice] | None = None,
     ) -> None:
         self._open = open_supervisor
+        self._expected = expected
         self._match_card = match_card
         self._progress = progress
         self._save = save
@@ -179,6 +184,8 @@ class Session:
                 self._run_in(folder, list(group))
         except KeyboardInterrupt:
             outcome.interrupted = True
+            if jobs and not self._going and self._expected is not None:
+                self._leave_empty(jobs[0], self._expected())
         except KmrunError as error:
             outcome.stopped = error
         outcome.results = self._documents()
@@ -197,7 +204,9 @@ class Session:
                 supervisor.use_cache_bytes(card.llc_bytes)
             selected = [(job, job.cases_for(device, card.id if card else None)) for job in jobs]
             every = [case for _, cases in selected for case in cases]
-            suites = [self._suite(job, cases, supervisor, device, card) for job, cases in selected]
+            suites = [
+                self._suite(job, cases, supervisor.environment, device, card) for job, cases in selected
+            ]
             for suite in suites:
                 self._companion.open(suite)
             ceilings: Ceilings | None = None
@@ -249,11 +258,15 @@ class Session:
         self._going.append(going)
         return going
 
+    def _leave_empty(self, job: Job, device: RunDevice) -> None:
+        """Begin a suite that nobody will measure, so that an interrupt leaves a document at any moment."""
+        self._start(job, (), self._suite(job, (), {}, device, None), device, None)
+
     def _suite(
         self,
         job: Job,
         cases: Sequence[Case],
-        supervisor: Supervising,
+        measured: dict[str, Any],
         device: RunDevice,
         card: Card | None,
     ) -> Suite:
@@ -264,7 +277,7 @@ class Session:
             cases=cases,
             device=device,
             card=card.id if card else None,
-            environment=_environment(supervisor.environment, job.folder),
+            environment=_environment(measured, job.folder),
             flush_l2=self._flush_l2,
         )
 

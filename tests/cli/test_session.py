@@ -124,6 +124,22 @@ def test_an_interrupt_before_the_first_case_leaves_a_valid_document_too():
     assert results.parse(json.loads(results.render([result])), "saved") == result
 
 
+def test_an_interrupt_while_the_sides_start_leaves_one_too():
+    saved = []
+
+    def interrupted(folder):
+        raise KeyboardInterrupt
+
+    session = Session(
+        interrupted, lambda device: None, lambda total: Progress(), saved.append, expected=lambda: GPU
+    )
+    outcome = session.run([job(), job("later")])
+    assert outcome.interrupted
+    (result,) = saved[-1]
+    assert (result.complete, result.cases, result.device.name) == (False, (), GPU.name)
+    assert results.parse(json.loads(results.render([result])), "saved") == result
+
+
 def test_a_machine_that_breaks_ends_the_run_with_what_there_is():
     broken = EnvironmentLacks("the device does not answer")
     outcome = Watched(FakeSupervisor({"add[n=2]": broken})).run(job())
