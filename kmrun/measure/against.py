@@ -88,7 +88,7 @@ class Comparison:
         self._order = random.Random(secrets.randbits(64))
         self._old_ns: list[float] = []
         self._level = LEVELS[trial.run.device.kind]
-        self._looked = entrants[0] is entrants[1]
+        self._looked = self._proven = entrants[0] is entrants[1]
 
     def run(self) -> Slowdown:
         """Screen, and settle what screening did not clear.
@@ -161,7 +161,8 @@ class Comparison:
                 if who == 1 and not self._looked:
                     self._look_at_outputs(version)
                 version.stop()
-            self._prove(living[0], living[1])
+            if not self._proven:
+                self._prove(living[0], living[1])
             flushed = trial.run.on_cpu and trial.known["extra"]["cold_by"] == "flush"
             new, old = (turn_of(level, trial.run.on_cpu, flushed) for level in levels)
             yield Blocks((living[0].turn, living[1].turn), (new, old), self._level)
@@ -199,13 +200,12 @@ class Comparison:
         Raises:
             Over: one loaded the other's code.
         """
+        self._proven = True
         seen = []
         for version in (new, old):
             version.wake()
             seen.append(from_plain(Origin, version.ask("origin", key=KERNEL)))
             version.stop()
-        if self._entrants[0] is self._entrants[1]:
-            return
         finding = origin.wrong_tree(seen[0], seen[1], self._gate.against)
         if finding is not None:
             self._trial.over(finding)

@@ -97,7 +97,7 @@ def _loaded_files() -> Iterable[str]:
     for module in list(sys.modules.values()):
         file: Any = getattr(module, "__file__", None)
         if isinstance(file, str):
-            yield str(Path(file).resolve())
+            yield file  # resolved only where it matters: there are thousands
     maps = Path("/proc/self/maps")
     if maps.exists():  # libraries that no module stands for: `torch.ops.load_library`, ctypes
         for line in maps.read_text(errors="replace").splitlines():

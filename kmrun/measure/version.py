@@ -72,6 +72,9 @@ class Version:
             caches=tree.caches,
             folder=self._case.folder,
         )
+        if self._stops:
+            # Both versions' copies pass through the one cache in turn: half for each is as cold.
+            self.ask("share_cache", users=2)
         self.ask("begin", case=to_plain(self._case))
         self.ask("load", first, key=KERNEL)
         if not inputs.trees and self._case.reference is not None:

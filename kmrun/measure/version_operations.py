@@ -14,6 +14,7 @@ class VersionOperations:
     """A side's place among two versions. Public methods are operations."""
 
     _provenance: Provenance | None = None
+    _cache_bytes: int
 
     def use_tree(self, root: str, other: str, caches: str | None, folder: str) -> None:
         """Settle in one version's tree: import from it, work in its suite's folder, compile into its own caches.
@@ -25,6 +26,10 @@ class VersionOperations:
         if caches is not None:
             separate_caches(caches)
         os.chdir(folder)
+
+    def share_cache(self, users: int) -> None:
+        """Take a share of the last-level cache for all of it: others send as much through it between two turns."""
+        self._cache_bytes //= users
 
     def _origin_of(self, target: str, folder: str) -> dict[str, Any]:
         provenance = self._provenance
