@@ -34,7 +34,7 @@
     by("copy").addEventListener("click", copy);
     by("cards").open = window.matchMedia("(min-width: 960px)").matches;
     window.addEventListener("hashchange", () => location.hash !== written && load());
-    new ResizeObserver(() => result && picture.show(by("picture"), by("legend"), result)).observe(by("results"));
+    new ResizeObserver(() => result && draw()).observe(by("results"));
     load();
   }
 
@@ -157,9 +157,11 @@
     by("frame").hidden = asked.cards.length === 0;
     by("remarks").replaceChildren(...result.remarks.map((text) => element("p", {}, text)));
     by("command").textContent = work.command({ ...texts, view: asked.view }, asked);
-    picture.show(by("picture"), by("legend"), result);
+    draw();
     complain(problems);
   }
+
+  const draw = () => picture.show(by("picture"), by("legend"), result, chosen());
 
   function complain(problems) {
     by("problems").replaceChildren(...problems.map((problem) => element("li", {}, problem.text)));

@@ -11,8 +11,10 @@ const picture = (() => {
     return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => 10 ** (first + index));
   };
 
-  function show(place, legend, result) {
-    const curves = result.curves.slice(0, MOST);
+  // `cards`: ids in the order chosen. So few that all are drawn keep their looks when the table is sorted.
+  function show(place, legend, result, cards) {
+    const curves = result.curves.slice(0, MOST)
+      .map((curve, index) => ({ ...curve, look: cards.length <= MOST ? cards.indexOf(curve.name) : index }));
     place.hidden = curves.length === 0;
     legend.replaceChildren();
     if (curves.length === 0) return;
@@ -33,7 +35,7 @@ const picture = (() => {
       const [curve, ridge] = [curves[index], ridges[index]];
       const corners = [[across[0], reach(curve, across[0])], [ridge, curve.peak], [across[1], curve.peak]];
       const points = corners.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ");
-      svg.append(drawn("polyline", { points, class: `curve c${index}`, "stroke-dasharray": DASHES[index] },
+      svg.append(drawn("polyline", { points, class: `curve c${curve.look}`, "stroke-dasharray": DASHES[curve.look] },
         drawn("title", {}, `${curve.name}: ridge at ${numbers$readable(ridge)} flop/byte`)));
     });
     svg.append(...dots(result.marks, curves[0], x, y, reach));
@@ -76,11 +78,11 @@ const picture = (() => {
   const at = (mark) => `${mark.name} at ${numbers$readable(mark.intensity)} flop/byte`;
 
   function entries(curves, ridges, result) {
-    const swatch = (index) =>
+    const swatch = ({ look }) =>
       drawn("svg", { viewBox: "0 0 36 10", class: "swatch", "aria-hidden": "true" },
-        drawn("path", { d: "M0 5H36", class: `curve c${index}`, "stroke-dasharray": DASHES[index] }));
+        drawn("path", { d: "M0 5H36", class: `curve c${look}`, "stroke-dasharray": DASHES[look] }));
     const made = curves.map((curve, index) =>
-      element("li", {}, swatch(index), element("b", {}, curve.name), ` ridge at ${numbers$readable(ridges[index])}`));
+      element("li", {}, swatch(curve), element("b", {}, curve.name), ` ridge at ${numbers$readable(ridges[index])}`));
     made.push(...result.marks.map((mark, index) =>
       element("li", {}, element("span", { class: "badge", "aria-hidden": "true" }, "AB"[index]), at(mark))));
     if (result.curves.length > MOST) made.push(element("li", {}, `The picture shows the first ${MOST}.`));

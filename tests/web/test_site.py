@@ -96,6 +96,8 @@ def test_every_setting_survives_a_reload(tab, site):
         page.locator(name).select_option(CHOSEN[name])
     page.locator("#watt").check()
     page.locator("#table [data-sort=decode]").click()
+    assert "2x mi350x" in rows(page)
+    assert "2x b200" not in rows(page)
     before, link = state(page), page.url
     assert {name: before[name] for name in (*SET, *CHOSEN)} == SET | CHOSEN
     page.reload()
@@ -392,3 +394,14 @@ def test_pictures_to_look_at(tab, site):
     tab.page.evaluate("location.hash = 'view=llm&cost=rtx-4090=0.35,h100-sxm=2.69&batch=8'")
     tab.page.wait_for_function("document.body.dataset.view === 'llm'")
     assert len(tab.shoot("site-llm")) == 6
+
+
+def test_a_card_keeps_its_look_when_the_table_is_sorted(tab, site):
+    page = tab.open(site)
+    looks = """Object.fromEntries([...document.querySelectorAll('#legend li')].filter((item) => item.querySelector('b'))
+      .map((item) => [item.querySelector('b').textContent, item.querySelector('path').getAttribute('class')]))"""
+    before, first = page.evaluate(looks), rows(page)
+    page.locator("#table [data-sort=attainable]").click()
+    assert rows(page) != first
+    assert page.evaluate(looks) == before
+    assert len(set(before.values())) == 8
