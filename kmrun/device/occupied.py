@@ -106,15 +106,17 @@ def held_clock(
         wrong = seen is not None and mhz is not None and seen > mhz * (1 + _STEP)
         return True, f"the card runs at {seen:.0f} MHz all the same" if wrong else ""
 
-    found, why = _with_device(uuid, pci_address, lock)
-    locked, why_not = found or (False, why)
+    locked: bool | None = None  # not known: an interrupt, or a library that hangs, may come between
     try:
-        yield HeldClock(mhz, why_not)
+        found, why = _with_device(uuid, pci_address, lock)
+        if found is not None:
+            locked, why = found
+        yield HeldClock(mhz, why)
     finally:
-        if locked:
+        if locked is not False:
             answer, lost = _with_device(uuid, pci_address, lambda device: (device.unlock_sm_clock(),))
             refused = answer[0] if answer else lost
-            if refused:
+            if refused and locked:
                 sentence = f"the card's SM clock could not be given back: {refused}"
                 raise EnvironmentLacks(sentence, "`nvidia-smi --reset-gpu-clocks` does it")
 
