@@ -73,7 +73,11 @@ class AgainstSaved(Companion):
         if entry is None or then is None or not has_time(found):
             return found
         gate = BaselineGate(
-            str(self.path), suite.margin(case), shared_alpha(self._compared[suite.key]), entry.bound
+            str(self.path),
+            suite.margin(case),
+            shared_alpha(self._compared[suite.key]),
+            entry.bound,
+            unsure=_unsure(entry),
         )
         today = ceiling_entry(ceilings)
 
@@ -96,6 +100,13 @@ def session_of(entry: CaseResult, ceilings: CeilingEntry) -> Session | None:
     if not entry.median_ms or not ceilings.bandwidths or not ceilings.matmuls:
         return None
     return _beside(entry.median_ms, ceilings)
+
+
+def _unsure(entry: CaseResult) -> float:
+    """Return the log ratio by which the median may be off within its own run: the wider half of its interval."""
+    if not entry.median_ms or not entry.ci_low_ms or not entry.ci_high_ms:
+        return math.inf
+    return max(math.log(entry.ci_high_ms / entry.median_ms), math.log(entry.median_ms / entry.ci_low_ms))
 
 
 def _beside(kernel_ms: float, ceilings: CeilingEntry) -> Session:

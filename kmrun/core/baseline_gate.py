@@ -61,6 +61,8 @@ class BaselineGate:
     margin: float
     alpha: float
     bound: str | None
+    unsure: float = 0.0
+    """Log ratio by which the baseline itself may be off, in either direction."""
 
     def clears(self, then: Sequence[Session], now: Sequence[Session]) -> Slowdown | None:
         """Return the comparison when the first sessions already show that the case holds, else None."""
@@ -125,7 +127,7 @@ class BaselineGate:
                 [math.log(each.yardstick_ms(yardstick)) for each in then]
             )
             bounds = shift_bounds(old, new, low_alpha, high_alpha, breaking=breaking)
-            found.append((bounds, DOUBT * abs(moved), moved))
+            found.append((bounds, DOUBT * abs(moved) + self.unsure, moved))
         own = 0 if self.bound == "mem" else 1
         return Shift(
             low=min(low - doubt for (low, _, _), doubt, _ in found),
@@ -139,7 +141,7 @@ class BaselineGate:
     def _judged(self, then: Sequence[Session], now: Sequence[Session], seen: Shift) -> Slowdown:
         limit = math.log1p(self.margin)
         verdict: SlowdownVerdict = "inconclusive"
-        why = _why_open(seen, len(then), len(now))
+        why = _why_open(seen, len(then), len(now), self.unsure)
         if seen.high <= limit:
             verdict, why = "holds", ""
         elif seen.low > limit:
@@ -163,12 +165,16 @@ class BaselineGate:
         )
 
 
-def _why_open(seen: Shift, then: int, now: int) -> str:
+def _why_open(seen: Shift, then: int, now: int, unsure: float) -> str:
     """Return what an undecided case owes its doubt to."""
     moved = math.expm1(seen.moved)
-    if abs(moved) >= 0.02 and seen.sure_high - seen.sure_low >= 0.01:
+    if abs(moved) >= 0.02 and seen.sure_high - seen.sure_low - 2 * unsure >= 0.01:
         direction = "slower" if moved > 0 else "faster"
         return f"the machine itself is {abs(moved) * 100:.0f} % {direction} than it was"
+    if math.isinf(unsure):
+        return "too few samples stand behind what it is compared with"
+    if unsure >= 0.01:
+        return f"what it is compared with is known to {math.expm1(unsure) * 100:.0f} % only"
     if seen.sure_high - seen.sure_low >= 0.01:
         return "memory and arithmetic of this machine are in another proportion than they were"
     return f"{now} fresh processes against {then} leave it open"

@@ -14,7 +14,7 @@ from kmrun.report.words import WORDS
 
 _MARKUP = re.compile(
     r"(?P<entity>[&<>|`@]|:(?=[^\s\d])|(?<=www)\.)"  # `@` would call people, `:` and `www.` make emoji and links
-    r"|(?P<sign>[\\*_\[\]~#]|^[-+=]|^\d+(?=[.)]))"
+    r"|(?P<sign>[\\*_\[\]~#]|^[-+=]|^\d+(?=[.)](?:\s|$)))"
 )
 _WORST_FIRST = ("error", "wrong", "fail", "inconclusive", "pass", "skipped")
 MARK = "<!-- written by kmrun -->"

@@ -162,6 +162,16 @@ def test_a_single_saved_session_still_finds_what_is_twice_as_slow():
     assert verdict(sessions(1, 1), sessions(24, 2), margin=0.05).verdict == "holds"
 
 
+@pytest.mark.parametrize("unsure", [0.3, math.inf])
+def test_a_saved_time_that_is_hardly_known_leaves_it_open(unsure):
+    found = BaselineGate("r.json", 0.05, 0.01, None, unsure=unsure).settle(
+        sessions(1, 1), sessions(10, 2, slower=1.2)
+    )
+    assert found.verdict == "inconclusive"
+    assert (found.reason == "what it is compared with is known to 35 % only") == (unsure == 0.3)
+    assert (found.visible is None) == (unsure == math.inf)
+
+
 def test_a_difference_that_no_timer_can_tell_is_none():
     tiny = [Session(1e-7, 2.0, 4.0, math.log(5e-8), math.log(2.5e-8))] * 10
     slow = [Session(1.5e-7, 2.0, 4.0, math.log(7.5e-8), math.log(3.75e-8))] * 10

@@ -84,6 +84,12 @@ def test_a_partial_run_says_so():
     assert "**pass**, partial: the run was interrupted" in text
 
 
+def test_figures_stay_readable_in_the_text_itself():
+    assert [escaped(text) for text in ("2.33 us", "1.0x", "-0.5 %", "1. one", "2)")] == [
+        *("2.33 us", "1.0x", "\\-0.5 %", "&#49;. one", "&#50;)")
+    ]
+
+
 def test_an_earlier_one_is_recognised():
     assert is_markdown(render([]).encode())
     assert not is_markdown(b"# My notes\n")
