@@ -1,8 +1,14 @@
 """`kmrun exec`: one kernel alone, in the foreground, for profilers and debuggers."""
 
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
 from typing import Annotated
 
 import typer
+
+import kmrun
 
 
 def command(
@@ -28,7 +34,6 @@ def command(
     """
     import importlib.util
     import re
-    from pathlib import Path
 
     from kmrun.cli.terminal import seed_given
     from kmrun.core.case import Case
@@ -59,4 +64,17 @@ def command(
 
     from kmrun.measure.foreground import run_alone
 
+    sys.excepthook = _show_from_the_kernel_on
     run_alone(choose, device, calls, cold, seed)
+
+
+def _show_from_the_kernel_on(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print a traceback without the frames that lead to the user's code; where none is the user's, print all."""
+    own, below, frame = str(Path(kmrun.__file__).parent), trace, trace
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename.startswith(own):
+            below = frame.tb_next
+        frame = frame.tb_next
+    traceback.print_exception(kind, error, below or trace)

@@ -92,6 +92,7 @@ def test_a_kernel_s_exception_keeps_its_traceback(folder):
     assert done.returncode == 1
     assert done.stderr.rstrip().endswith("ValueError: stop here")
     assert 'raise ValueError("stop here")' in done.stderr
+    assert "foreground.py" not in done.stderr  # what leads to the kernel is of no use to its author
 
 
 def test_a_debugger_stops_where_it_was_raised(folder):
