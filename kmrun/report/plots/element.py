@@ -66,4 +66,4 @@ def picture(
 
 
 def _value(value: str | float) -> str:
-    return escape(value) if isinstance(value, str) else number(value)
+    return words(value) if isinstance(value, str) else number(value)

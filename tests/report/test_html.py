@@ -1,0 +1,223 @@
+"""The pages as text: sections, order, tables, and what is folded."""
+
+from dataclasses import replace
+
+import pytest
+
+from kmrun.core.result import Reason
+from kmrun.core.slowdown import Slowdown
+from kmrun.core.units import format_number
+from kmrun.report.html import is_report, page_of, result_page
+from kmrun.report.html_compare import headings_of
+from kmrun.report.html_parts import Cell, Head, Line, Table, hoisted
+from kmrun.report.html_run import banner_of
+from kmrun.source.catalogue import load_cards
+from support.gpu_results import broken, gpu_result
+from support.markup import parsed
+from support.results import make_entry, make_result
+
+CARD = load_cards().card("h100-sxm")
+CARDS = {CARD.id: CARD}
+
+
+def undecided(case):
+    return replace(
+        case, verdict="inconclusive", reasons=(Reason("min_roof", "undecided", "undecided", "inconclusive"),)
+    )
+
+
+def with_cases(result, *changed):
+    return replace(result, cases=(*changed, *result.cases[len(changed) :]))
+
+
+def section(page, heading):
+    return next(item for item in page.all("section") if item.all("h2")[0].text == heading)
+
+
+def test_broken_clauses_come_first():
+    run = gpu_result()
+    run = with_cases(run, undecided(run.cases[0]), broken(run.cases[1]), broken(run.cases[2], "another"))
+    page = parsed(result_page([run], CARDS))
+    headings = [item.text for item in page.all("h2")]
+    assert headings == [
+        "What to look at",
+        "Roofline",
+        "Kernels",
+        "Scaling",
+        "Contract clauses",
+        "Correctness",
+        "Telemetry",
+        "Environment and provenance",
+        "Run it again",
+        "What the numbers are",
+    ]
+    assert [item.all("span", class_="chip")[0].text for item in page.all("article")] == [
+        "✕ FAIL",
+        "✕ FAIL",
+        "? INCONCLUSIVE",
+    ]
+    clauses = section(page, "Contract clauses").all("table")
+    assert [row.all("th")[0].text for row in clauses[0].all("tbody")[0].all("tr")] == [
+        "sdpa s=256 fp16",
+        "sdpa s=512 bf16",
+    ]
+    assert clauses[1].under("details")
+
+
+@pytest.mark.parametrize(
+    ("change", "word", "css"),
+    [
+        (lambda case: case, "All contracts hold", "pass"),
+        (broken, "A contract is broken", "fail"),
+        (undecided, "Nothing broken, something undecided", "warn"),
+        (lambda case: replace(case, verdict="error"), "A case could not be measured", "fail"),
+        (lambda case: replace(broken(case), correct=False), "A result is wrong", "fail"),
+        (lambda case: replace(case, verdict="skipped"), "Nothing was measured", "skip"),
+    ],
+)
+def test_the_banner_says_the_worst(change, word, css):
+    banner = banner_of(make_result(change(make_entry())))
+    assert (banner.word, banner.css) == (word, css)
+    assert banner.sign == {"pass": "✓", "fail": "✕", "warn": "?", "skip": "\u2013"}[css]
+
+
+def test_an_interrupted_run_says_so():
+    assert banner_of(make_result(complete=False)).sentence.endswith(
+        "The run was interrupted: this is a part of it."
+    )
+
+
+def test_every_case_has_its_row_its_samples_and_its_command():
+    run = gpu_result()
+    page = parsed(result_page([run], CARDS))
+    rows = [row for table in page.all("table", class_="cases") for row in table.all("tbody")[0].all("tr")]
+    assert [row.attributes["id"] for row in rows] == [f"r1-c{index}" for index in range(1, 33)]
+    assert [row.all("th")[0].attributes["title"] for row in rows] == [case.id for case in run.cases]
+    assert all(len(row.all("svg", class_="small")) == 1 for row in rows)
+    commands = [item.text for item in section(page, "Run it again").all("code")]
+    assert commands == [f"kmrun suites/add.yaml -k '{case.id}' --seed 7" for case in run.cases]
+
+
+def test_the_speed_of_what_is_wrong_or_implausible_is_shown_nowhere():
+    entry = make_entry()
+    for change in ({"verdict": "error"}, {"verdict": "fail", "correct": False}):
+        page = parsed(result_page([make_result(replace(entry, **change))], {}))
+        assert page.all("svg", class_="small") == []
+        assert page.all("g", class_="points")[0].children == []
+
+
+def test_an_axis_of_three_sizes_is_plotted_one_line_an_implementation():
+    page = parsed(result_page([gpu_result(sizes=3)], CARDS))
+    figures = section(page, "Scaling").all("figure")
+    assert len(figures) == 4 * 2 * 2
+    assert [item.text for item in figures[0].all("li")] == ["sdpa", "eager", "compiled"]
+    assert len(figures[0].all("svg", class_="lines")[0].all("path", class_="line")) == 3
+    assert not [
+        item for item in parsed(result_page([gpu_result(sizes=2)], CARDS)).all("h2") if item.text == "Scaling"
+    ]
+
+
+def test_more_combinations_than_there_is_room_for_are_counted():
+    run = gpu_result(sizes=3)
+    cases = [
+        replace(case, id=f"{case.id}{extra}", kernel="k", axes={**case.axes, "extra": extra})
+        for extra in range(3)
+        for case in run.cases[:6]
+    ]
+    many = [
+        replace(case, id=f"{case.id}{more}", axes={**case.axes, "more": more})
+        for more in "abcd"
+        for case in cases
+    ]
+    page = parsed(result_page([replace(run, cases=tuple(many))], CARDS))
+    assert "further combinations of other axes are in the tables only." in section(page, "Scaling").text
+
+
+def test_a_comparison_with_another_version():
+    slow = Slowdown("HEAD~1", "alternated", 0.05, "broken", 0.09, 0.07, 0.11, 0.03, 24, 10)
+    fine = replace(slow, verdict="holds", slowdown=-0.01, low=-0.02, high=0.01)
+    run = gpu_result()
+    run = replace(
+        run,
+        cases=tuple(replace(case, slowdown=slow if at == 5 else fine) for at, case in enumerate(run.cases)),
+    )
+    table = section(parsed(result_page([run], CARDS)), "Against the other version")
+    rows = table.all("tbody")[0].all("tr")
+    assert len(rows) == 32
+    assert rows[0].text.startswith("sdpa s=1024 fp16+9.0 %")
+    assert len(table.all("svg", class_="interval")) == 32
+    assert (
+        "In every row: allowed +5.0 %, visible +3.0 %, blocks 24, processes 10, against HEAD~1 (alternated)."
+        in table.text
+    )
+
+
+def test_results_of_one_suite_stand_side_by_side():
+    first = gpu_result(environment={"git": {"commit": "a" * 40, "dirty": False}})
+    other = gpu_result(seed=8, environment={"git": {"commit": "b" * 40, "dirty": True}})
+    other = replace(other, cases=other.cases[:-1])
+    page = parsed(result_page([first, other], CARDS))
+    assert [item.text for item in page.all("nav")[0].all("a")] == [
+        "Side by side",
+        "aaaaaaaaa",
+        "bbbbbbbbb + changes",
+    ]
+    table = section(page, "Side by side").all("table")[1]
+    assert [item.text for item in table.all("th", scope="colgroup")] == ["aaaaaaaaa", "bbbbbbbbb + changes"]
+    rows = table.all("tbody")[0].all("tr")
+    assert len(rows) == 32
+    base, own = first.cases[0].median_ms, other.cases[0].median_ms
+    assert f"{format_number(base / own)}x" in rows[0].text
+    assert rows[-1].text.endswith("-" * 4 + "-")
+    said = section(page, "Side by side").text
+    assert "geometric mean over 31 cases" in said
+    assert "may be the machine, not the kernel" in said
+
+
+def test_results_of_different_suites_are_not_compared():
+    one, other = make_result(), make_result()
+    other = replace(other, suite=replace(other.suite, name="other"))
+    page = page_of([one, other], {})
+    assert page.overview is not None
+    assert [table.caption for table in page.overview.tables] == ["Runs on this page"]
+    assert page.title == "adding, other"
+
+
+def test_a_changed_suite_is_told():
+    one = make_result()
+    other = replace(one, started="2026-03-03T00:00:00+00:00", suite=replace(one.suite, digest="1" * 64))
+    assert "may not be the same work" in parsed(result_page([one, other], {})).text
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        (({}, {}), ["adding (1)", "adding (2)"]),
+        (({}, {"started": "2026-02-02T00:00:00+00:00"}), ["2026-01-02 03:04:05", "2026-02-02 00:00:00"]),
+        (({}, {"environment": {"torch": "3.0"}}), ["torch 2.13.0", "torch 3.0"]),
+        (({}, {"environment": {"torch": "2.13.0", "git": {"commit": "c" * 40}}}), ["no commit", "ccccccccc"]),
+    ],
+)
+def test_runs_are_called_by_what_differs(changes, names):
+    assert headings_of([make_result(**change) for change in changes]) == names
+
+
+def test_a_document_without_cases_is_a_page():
+    page = parsed(result_page([replace(make_result(), cases=(), complete=False)], {}))
+    assert page.all("p", class_="word")[0].text == "Nothing was measured"
+
+
+def test_columns_that_never_vary_are_said_once():
+    lines = tuple(Line((Cell(str(at)), Cell("5"), Cell(str(at * 2)), Cell("pass"))) for at in range(5))
+    table = hoisted(
+        Table("t", (Head("case"), Head("blocks"), Head("x"), Head("verdict")), lines), ("case", "verdict")
+    )
+    assert [head.text for head in table.heads] == ["case", "x", "verdict"]
+    assert table.note == "In every row: blocks 5."
+    short = Table("t", table.heads, table.lines[:2])
+    assert hoisted(short, ()) == short
+
+
+def test_a_page_of_ours_is_known_again():
+    assert is_report(result_page([make_result()], {}).encode())
+    assert not is_report(b"<!doctype html><title>mine</title>")
