@@ -10,23 +10,15 @@ from kmrun.core.result import CaseResult
 from kmrun.core.units import TIME, choose_unit, format_in
 from kmrun.report.columns import WIDTH, Column
 from kmrun.report.columns import render as columns_of
-from kmrun.report.numbers import count, readable
+from kmrun.report.numbers import count, readable, signed_percent
 from kmrun.report.words import case_labels, word_of
-
-
-def signed(fraction: float | None) -> str:
-    """Return a change in percent with its sign: `+1.2 %`, `-30 %`, `-` for None."""
-    if fraction is None:
-        return "-"
-    percent = fraction * 100
-    return f"{percent:+.0f} %" if abs(percent) >= 9.95 else f"{percent:+.1f} %"
 
 
 def interval(low: float | None, high: float | None) -> str:
     """Return `-0.4 to +2.1 %`, with `?` for an end that nothing bounds; `-` where neither is known."""
     if low is None and high is None:
         return "-"
-    ends = ["?" if end is None else signed(end).removesuffix(" %") for end in (low, high)]
+    ends = ["?" if end is None else signed_percent(end).removesuffix(" %") for end in (low, high)]
     return f"{ends[0]} to {ends[1]} %"
 
 
@@ -84,7 +76,7 @@ def _table(cases: Sequence[CaseDifference]) -> list[str]:
             Column("case", [printable(label) for label in case_labels(shown)], left=True),
             Column("old", [time(each.old) for each in cases]),
             Column("new", [time(each.new) for each in cases]),
-            Column("delta", [signed(each.delta) for each in cases]),
+            Column("delta", [signed_percent(each.delta) for each in cases]),
             Column("interval", [interval(each.low, each.high) for each in cases]),
             Column("contract", [_verdicts(each) for each in cases], left=True),
         ]
