@@ -84,7 +84,7 @@ class Written:
         if self._page is not None and results:
             self._page.write(results_page(results, load_cards(self._overlays)))
         summary = self._environment.get("GITHUB_STEP_SUMMARY")
-        if summary:
+        if summary and results:
             _append(Path(summary), text)
 
     def announce(self, results: Sequence[Result], *, to_stderr: bool = False) -> None:
