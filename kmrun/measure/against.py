@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kmrun.core.case import Case
 from kmrun.core.gate import LOOKS, Gate, undecided
 from kmrun.core.measurement import Finding
 from kmrun.core.opponent import Opponent
@@ -50,12 +51,23 @@ _LACKING = ("module_missing", "target_missing")
 """What keeps the old version from being there at all, rather than from working."""
 
 
-def compare(trial: "Trial", opponent: Opponent) -> Slowdown:
-    """Return how the trial's case compares with its other version.
+_NEEDS_WINDOW = frozenset({"min_roof", "min_roof_clk", "min_ceiling", "min_speedup", "max_ms", "max_host_us"})
+"""Clauses that want the kernel's own window, or its rivals, at full length."""
+
+
+def hurried(case: Case, opponent: Opponent | None) -> bool:
+    """Whether a case is only compared: then a short window says how fast it is, and nothing is timed beside it."""
+    return opponent is not None and not _NEEDS_WINDOW & {clause.kind for clause in case.clauses}
+
+
+def compare(trial: "Trial", opponent: Opponent | None) -> Slowdown | None:
+    """Return how the trial's case compares with its other version; None where there is none.
 
     Raises:
         Over: the kernel, or the environment, failed in a fresh process.
     """
+    if opponent is None:
+        return None
     if trial.run.isolation == "serial":
         return undecided(opponent.gate.against, opponent.gate.margin, "not alternated: serial isolation")
     new = Entrant(findings.KERNEL, trial.case, opponent.own, opponent.other)

@@ -16,7 +16,7 @@ from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.device.sampler import clock
 from kmrun.measure import findings
-from kmrun.measure.against import compare
+from kmrun.measure.against import compare, hurried
 from kmrun.measure.asking import Asking, Over
 from kmrun.measure.beside import time_rivals
 from kmrun.measure.observing import clock_mode, note_slowdown, observed, take_window
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from kmrun.measure.supervisor import Supervisor
 
 WARM_MOST_NS = 1e9
-
-NEEDS_WINDOW = frozenset({"min_roof", "min_roof_clk", "min_ceiling", "min_speedup", "max_ms", "max_host_us"})
-"""Clauses that want the kernel's own window, or its rivals, at full length."""
 
 
 class Trial(Asking):
@@ -44,8 +41,7 @@ class Trial(Asking):
     ) -> None:
         super().__init__(supervisor, case, progress)
         self._opponent = opponent
-        promised = {clause.kind for clause in case.clauses}
-        self._hurried = opponent is not None and not promised & NEEDS_WINDOW
+        self._hurried = hurried(case, opponent)
         self._checks: list[OutputCheck] = []
         self._known: dict[str, Any] = {}
         self._labels: list[str] = []
@@ -61,6 +57,7 @@ class Trial(Asking):
         try:
             if self.run.isolation == "serial":
                 serial_course(self)
+                self._known["slowdown"] = compare(self, self._opponent)
             else:
                 self._course()
         except Over:
@@ -106,8 +103,7 @@ class Trial(Asking):
             time_rivals(self)
         self._check_again()
         self.kernel("end")
-        if self._opponent is not None:
-            self._known["slowdown"] = compare(self, self._opponent)
+        self._known["slowdown"] = compare(self, self._opponent)
         if not self.inline:
             self.judge("end")
 

@@ -1,0 +1,185 @@
+"""Two versions of a case in real processes: what is told apart, what is labelled, what is no comparison."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from kmrun.core.case import Argument, Case, Clause, Implementation, Reference, Timing
+from kmrun.core.gate import Gate
+from kmrun.core.opponent import Opponent, Tree
+from kmrun.measure.against import compare, hurried
+from kmrun.measure.supervisor import RunOptions, Supervisor
+
+pytest.importorskip("torch")
+
+QUICK = Timing(min_time_ms=5, max_time_ms=60, rel_ci=0.5)
+
+KERNELS = """
+import torch
+{imports}
+
+def work(x):
+    {body}
+
+def reference(x):
+    return torch.exp(x)
+"""
+
+PLAIN = "return torch.exp(x)"
+SLOW = "\n    ".join(["for _ in range(8):", "    torch.exp(x)", "return torch.exp(x)"])
+
+
+@pytest.fixture(scope="module")
+def supervisor():
+    with Supervisor("cpu", RunOptions(seed=7, threads=1)) as running:
+        running.use_cache_bytes(2**20)
+        yield running
+
+
+@pytest.fixture
+def versions(tmp_path):
+    """Makes the two trees from two bodies, and returns the new case and its opponent."""
+
+    def make(new: str, old: str, imports: str = "", target: str = "k.py:work", **changes):
+        cases = []
+        for name, body in (("new", new), ("old", old)):
+            tree = tmp_path / name
+            tree.mkdir()
+            (tree / "k.py").write_text(KERNELS.format(body=body, imports=imports))
+            cases.append(case(str(tree), target, **changes))
+        gate = Gate("HEAD~1", 0.05, 0.01)
+        return cases[0], Opponent(cases[1], gate, Tree(str(tmp_path / "new")), Tree(str(tmp_path / "old")))
+
+    return make
+
+
+def case(folder: str, target: str, **changes) -> Case:
+    plain = Case(
+        id="work",
+        kernel="work",
+        axes={},
+        shown_axes=(),
+        device=None,
+        folder=folder,
+        implementation=Implementation("work", target),
+        arguments=(Argument("x", "randn", shape=(64, 1024), dtype="fp32"),),
+        outputs=None,
+        reference=Reference(Implementation("reference", "k.py:reference")),
+        bytes_auto=True,
+        first_call_timeout_s=20,
+        case_timeout_s=60,
+        timing=QUICK,
+    )
+    return replace(plain, **changes)
+
+
+def test_a_version_that_does_the_work_nine_times_is_slower(supervisor, versions):
+    new, opponent = versions(SLOW, PLAIN)
+    seen = supervisor.measure(new, opponent=opponent)
+    assert seen.findings == ()
+    assert seen.correct is True
+    assert seen.samples_ns
+    assert seen.rivals == ()
+    # How sure of it a machine is depends on what else it does; that it is slower, and not by a little, does not.
+    assert seen.slowdown.verdict in ("broken", "inconclusive")
+    assert seen.slowdown.slowdown > 1.0
+    assert (seen.slowdown.against, seen.slowdown.margin) == ("HEAD~1", 0.05)
+    assert seen.slowdown.processes >= 10 or "out of time" in seen.slowdown.reason
+
+
+def test_a_version_that_does_a_ninth_of_the_work_holds(supervisor, versions):
+    new, opponent = versions(PLAIN, SLOW)
+    seen = supervisor.measure(new, opponent=opponent)
+    assert seen.slowdown.verdict == "holds"
+    assert seen.slowdown.slowdown < -0.5
+    assert seen.slowdown.high <= 0.05
+    assert seen.slowdown.blocks >= 7
+    assert supervisor.control is not None
+    assert supervisor.control.against == "itself"
+
+
+def test_an_old_version_that_computes_something_else_is_labelled(supervisor, versions):
+    new, opponent = versions(PLAIN, SLOW.replace("return torch.exp(x)", "return torch.exp(x) + 1"))
+    seen = supervisor.measure(new, opponent=opponent)
+    assert seen.correct is True
+    assert "HEAD~1 computes something else" in seen.labels
+    assert seen.slowdown.slowdown is not None
+
+
+def test_an_old_version_that_fails_decides_nothing_and_breaks_nothing(supervisor, versions):
+    new, opponent = versions(PLAIN, "raise ValueError('was broken')")
+    seen = supervisor.measure(new, opponent=opponent)
+    assert seen.findings == ()
+    assert (seen.slowdown.verdict, seen.slowdown.slowdown) == ("inconclusive", None)
+    assert seen.slowdown.reason == "the other version raised ValueError: was broken"
+
+
+def test_a_new_version_that_fails_is_the_kernel_s_fault_and_was_not_compared(supervisor, versions):
+    new, opponent = versions("raise ValueError('is broken')", PLAIN)
+    seen = supervisor.measure(new, opponent=opponent)
+    assert [finding.fault for finding in seen.findings] == ["kernel"]
+    assert seen.slowdown is None
+
+
+def test_the_same_module_on_both_sides_is_told(supervisor, versions):
+    new, opponent = versions(PLAIN, PLAIN, target="torch:exp")
+    seen = supervisor.measure(new, opponent=opponent)
+    assert seen.findings == ()
+    assert "same code on both sides" in seen.labels
+    assert seen.slowdown.verdict != "broken"
+
+
+def test_code_of_the_other_tree_is_no_comparison(supervisor, versions, tmp_path):
+    place = str(tmp_path / "new" / "leak.py")
+    loading = f"import importlib.util as u; s = u.spec_from_file_location('leak', {place!r})"
+    loading += "; m = u.module_from_spec(s); s.loader.exec_module(m); import sys; sys.modules['leak'] = m"
+    new, opponent = versions(PLAIN, PLAIN, imports=loading)
+    (tmp_path / "new" / "leak.py").write_text("")
+    seen = supervisor.measure(new, opponent=opponent)
+    (finding,) = seen.findings
+    assert (finding.code, finding.fault, finding.outcome) == ("wrong_tree", "environment", "error")
+    assert finding.sentence == f"HEAD~1 loaded {tmp_path}/new/leak.py, which is the other version's code"
+    assert seen.slowdown is None
+
+
+def test_a_module_that_the_other_version_lacks_is_the_environment_s(supervisor, versions):
+    new, opponent = versions(PLAIN, "import no_such_module")
+    (supervisor_seen,) = supervisor.measure(new, opponent=opponent).findings
+    assert (supervisor_seen.code, supervisor_seen.fault) == ("module_missing", "environment")
+
+
+def test_a_control_that_fires_voids_the_session(supervisor, versions, monkeypatch):
+    new, opponent = versions(PLAIN, SLOW)
+    fired = replace(supervisor.control, verdict="broken", slowdown=0.2, low=0.1, high=0.3, reason="")
+    monkeypatch.setattr(supervisor, "control", fired)
+    seen = supervisor.measure(new, opponent=opponent)
+    (finding,) = seen.findings
+    assert (finding.code, finding.fault) == ("control_fired", "environment")
+    assert "20.0 % slower than itself" in finding.sentence
+    assert seen.slowdown is None
+
+
+def test_serial_isolation_does_not_alternate(versions):
+    new, opponent = versions(PLAIN, SLOW)
+    trial = SimpleNamespace(run=SimpleNamespace(isolation="serial"), case=new)
+    seen = compare(trial, opponent)
+    assert (seen.verdict, seen.reason) == ("inconclusive", "not alternated: serial isolation")
+    assert compare(trial, None) is None
+
+
+def test_a_case_that_promises_nothing_else_has_a_short_window(versions):
+    new, opponent = versions(PLAIN, SLOW)
+    slowdown = Clause("max_slowdown", {"*": 0.05})
+    assert hurried(replace(new, clauses=(slowdown,)), opponent)
+    assert not hurried(replace(new, clauses=(slowdown, Clause("min_speedup", {"*": 1.0}))), opponent)
+    assert not hurried(new, None)
+
+
+def test_inline_versions_draw_the_same_inputs_themselves(versions):
+    new, opponent = versions(PLAIN, SLOW)
+    with Supervisor("cpu", RunOptions(isolation="inline", threads=1)) as running:
+        running.use_cache_bytes(2**20)
+        seen = running.measure(new, opponent=opponent)
+    assert seen.findings == ()
+    assert seen.slowdown.verdict == "holds"
