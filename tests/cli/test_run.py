@@ -288,6 +288,16 @@ def test_a_slice_has_no_published_roof(kmrun, suite, measuring):
     assert ran.err.startswith("error: --card h100-sxm: a MIG slice has no published roof\n")
 
 
+def test_a_card_that_others_use_decides_nothing(kmrun, suite, measuring):
+    others = "another process (pid 4242) had the card before the run"
+    measuring({name: make_found(undecidable=others) for name in (ONE, TWO)})
+    ran = kmrun("adding.yaml")
+    assert ran.code == 4
+    assert f"max_ms 100: 20.0 ms (20.0 to 20.0), but {others}" in " ".join(ran.out.split())
+    assert "INCONCLUSIVE max_ms 100" in ran.out
+    assert kmrun("adding.yaml", "--allow-inconclusive").code == 0
+
+
 def test_a_card_under_its_power_cap_is_scored_at_the_clock_that_it_held(kmrun, suite, measuring):
     """A T4 that held 877 of 1590 MHz: 52.7 % of its fp32 roof are 95.5 % of what it could do then."""
     suite.write_text(SUITE.replace("    contract:\n", T4_CLAIMS))

@@ -54,6 +54,17 @@ def test_a_case_comes_with_what_the_sensors_showed():
     assert set(entry.series.power_w) == {50.0}
 
 
+def test_others_on_the_card_are_noted_of_every_case(monkeypatch):
+    monkeypatch.setattr(Supervisor, "foreign", "another process had the card before the run")
+    with Supervisor("cpu", RunOptions(seed=7, threads=1, quick=True)) as running:
+        running.use_cache_bytes(4 * 2**20)
+        seen = running.measure(ADD)
+    assert seen.undecidable == "another process had the card before the run"
+    assert (seen.findings, seen.correct) == ((), True)
+    # By the sensors that this machine's CPU has, whichever those are.
+    assert seen.observed.window.source == "cpu"
+
+
 def test_a_kernel_that_ends_its_side_leaves_no_reading_thread():
     broken = replace(ADD, implementation=Implementation("gone", "kernels.py:exits"))
     with Supervisor("cpu", RunOptions(seed=7, threads=1), sensors=drawing(50.0)) as running:
