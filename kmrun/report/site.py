@@ -29,7 +29,9 @@ _UNUSED = frozenset(
     }
 )
 """Fields of a card that no formula of the page reads."""
-_SCRIPTS = ("catalogue", "settings", "work", "elements", "table", "picture", "page")
+_SCRIPTS = ("numbers", "python", "catalogue", "settings", "work", "elements", "table", "picture", "page")
+_BEFORE = 2
+"""So many of the scripts are what the formulas need; the others need the formulas."""
 _FOLDER = "site"
 
 
@@ -54,7 +56,7 @@ def page(
     own = folder / _FOLDER
     style = (own / "style.css").read_text(encoding="utf-8")
     parts = [(own / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
-    script = "\n".join([(own / "python.js").read_text(encoding="utf-8"), formulas, *parts])
+    script = "\n".join([*parts[:_BEFORE], formulas, *parts[_BEFORE:]])
     environment = Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined)
     # The template takes the last three as they are: they are ours, and `data` has no `<` left that could end it.
     text: str = environment.get_template("site.html.j2").render(

@@ -41,7 +41,8 @@ const catalogue = (() => {
   }
 
   function named(kind, known, names, spelling, name) {
-    if (!names.has(spelling)) throw new errors$UnknownName(`unknown ${kind} ${py.repr(name)}`, "the list has all of them");
+    if (!names.has(spelling))
+      throw new errors$UnknownName(`unknown ${kind} ${py.repr(name)}`, "the list has all of them");
     return known.get(names.get(spelling));
   }
 

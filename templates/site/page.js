@@ -12,9 +12,18 @@
   }
 
   function prepare() {
-    fill(by("peak"), compare$PEAK_NAMES.pairs().map(([name, figure]) => [name, compare$peak_title(figure)]));
-    fill(by("kv"), llm_cache$KV_BITS.keys().map((name) => [name, name]));
-    fill(by("quant"), [["", "the model's own, else q4_k_m"], ...[...catalogue.quants.keys()].map((id) => [id, id])]);
+    fill(
+      by("peak"),
+      compare$PEAK_NAMES.pairs().map(([name, figure]) => [name, compare$peak_title(figure)]),
+    );
+    fill(
+      by("kv"),
+      llm_cache$KV_BITS.keys().map((name) => [name, name]),
+    );
+    fill(by("quant"), [
+      ["", "the model's own, else q4_k_m"],
+      ...[...catalogue.quants.keys()].map((id) => [id, id]),
+    ]);
     by("models").replaceChildren(...[...catalogue.models.keys()].map((value) => element("option", { value })));
     by("all-cards").replaceChildren(
       ...[...catalogue.cards.values()].map((card) => element("option", { value: card.id }, card.name)),
@@ -22,8 +31,11 @@
     const vendors = [...new Set([...catalogue.cards.values()].map((card) => card.vendor))];
     const titles = { nvidia: "NVIDIA", amd: "AMD", apple: "Apple", intel: "Intel", google: "Google", aws: "AWS" };
     fill(by("group"), [
-      ["", "add many ..."], ["usual", "what people have or rent"], ["all", `all ${catalogue.cards.size} cards`],
-      ...vendors.map((vendor) => [`vendor:${vendor}`, `all of ${titles[vendor] ?? vendor}`]), ["none", "take all away"],
+      ["", "add many ..."],
+      ["usual", "what people have or rent"],
+      ["all", `all ${catalogue.cards.size} cards`],
+      ...vendors.map((vendor) => [`vendor:${vendor}`, `all of ${titles[vendor] ?? vendor}`]),
+      ["none", "take all away"],
     ]);
     for (const id of controls) by(id).addEventListener("input", () => change({ [id]: by(id).value }));
     by("watt").addEventListener("change", () => change({ watt: by("watt").checked ? "1" : "" }));
@@ -61,7 +73,10 @@
   function add(event) {
     event.preventDefault();
     const problems = [];
-    const names = by("card").value.split(",").map((name) => name.trim()).filter(Boolean);
+    const names = by("card")
+      .value.split(",")
+      .map((name) => name.trim())
+      .filter(Boolean);
     const found = names.map((name) => settings.attempt(() => catalogue.find(name), problems, "card"));
     if (problems.length) return render(problems);
     by("card").value = "";
@@ -75,8 +90,10 @@
     if (group === "all") return change({ cards: "all" });
     if (group === "none") return change({ cards: "", cost: "" });
     const vendor = group.replace("vendor:", "");
-    const more = group === "usual" ? catalogue.usual
-      : [...catalogue.cards.values()].filter((card) => card.vendor === vendor).map((card) => card.id);
+    const more =
+      group === "usual"
+        ? catalogue.usual
+        : [...catalogue.cards.values()].filter((card) => card.vendor === vendor).map((card) => card.id);
     return change({ cards: [...new Set([...chosen(), ...more])].join(",") });
   }
 
@@ -88,18 +105,26 @@
   }
 
   const prices = (wanted) =>
-    [...by("chosen").querySelectorAll("input")].filter((input) => input.value.trim() && wanted(input.dataset.card))
-      .map((input) => `${input.dataset.card}=${input.value.trim().replaceAll(",", ".")}`).join(",");
+    [...by("chosen").querySelectorAll("input")]
+      .filter((input) => input.value.trim() && wanted(input.dataset.card))
+      .map((input) => `${input.dataset.card}=${input.value.trim().replaceAll(",", ".")}`)
+      .join(",");
 
   // The prices as they were written, so that a wrong one stays in its field.
-  const priceTexts = () => new Map(texts.cost.split(",").filter((part) => part.includes("=")).map((part) => {
-    const place = part.lastIndexOf("=");
-    try {
-      return [catalogue.find(part.slice(0, place).trim()).id, part.slice(place + 1)];
-    } catch {
-      return ["", ""];
-    }
-  }));
+  const priceTexts = () =>
+    new Map(
+      texts.cost
+        .split(",")
+        .filter((part) => part.includes("="))
+        .map((part) => {
+          const place = part.lastIndexOf("=");
+          try {
+            return [catalogue.find(part.slice(0, place).trim()).id, part.slice(place + 1)];
+          } catch {
+            return ["", ""];
+          }
+        }),
+    );
 
   function showCards(cards) {
     const rows = [...by("chosen").children];
@@ -111,23 +136,45 @@
       return;
     }
     const known = priceTexts();
-    by("chosen").replaceChildren(...cards.map((card, index) => {
-      const price = element("input", {
-        type: "text", inputmode: "decimal", "data-card": card.id, "aria-label": `price of ${card.id} in $ per hour`,
-        autocomplete: "off", oninput: () => change({ cost: prices(() => true) }),
-      });
-      price.value = known.get(card.id) ?? "";
-      const gone = element("button", {
-        type: "button", class: "gone", "aria-label": `take ${card.id} away`, onclick: () => remove(card.id, index),
-      }, "\u00d7");
-      return element("li", { "data-card": card.id, title: card.name }, element("span", {}, card.id), "$", price, "/h", gone);
-    }));
+    by("chosen").replaceChildren(
+      ...cards.map((card, index) => {
+        const price = element("input", {
+          type: "text",
+          inputmode: "decimal",
+          "data-card": card.id,
+          "aria-label": `price of ${card.id} in $ per hour`,
+          autocomplete: "off",
+          oninput: () => change({ cost: prices(() => true) }),
+        });
+        price.value = known.get(card.id) ?? "";
+        const gone = element(
+          "button",
+          {
+            type: "button",
+            class: "gone",
+            "aria-label": `take ${card.id} away`,
+            onclick: () => remove(card.id, index),
+          },
+          "\u00d7",
+        );
+        return element(
+          "li",
+          { "data-card": card.id, title: card.name },
+          element("span", {}, card.id),
+          "$",
+          price,
+          "/h",
+          gone,
+        );
+      }),
+    );
   }
 
   // Selects show what counts: a link may spell it in another way, or name a format that is in no list (4.5bpw).
   function showChoices() {
     const { quant } = asked;
-    if (![...by("quant").options].some((one) => one.value === quant)) by("quant").append(element("option", { value: quant }, quant));
+    if (![...by("quant").options].some((one) => one.value === quant))
+      by("quant").append(element("option", { value: quant }, quant));
     by("quant").value = quant;
     by("peak").value = asked.peak.name;
     by("kv").value = asked.kv;
@@ -141,7 +188,8 @@
     showCards(asked.cards);
     by("count").textContent = numbers$count(asked.cards.length, "card");
     document.body.dataset.view = asked.view;
-    for (const view of ["compare", "llm"]) by(`view-${view}`).setAttribute("aria-pressed", String(view === asked.view));
+    for (const view of ["compare", "llm"])
+      by(`view-${view}`).setAttribute("aria-pressed", String(view === asked.view));
     result = work[asked.view](asked, problems);
     by("caption").textContent = result.caption;
     by("lead").textContent = result.lead;
@@ -151,7 +199,9 @@
       const name = asked.view === "llm" ? "sort-llm" : "sort";
       const focused = document.activeElement?.dataset?.sort;
       change({ [name]: key });
-      by("table").querySelector(`[data-sort="${CSS.escape(focused ?? "")}"]`)?.focus();
+      by("table")
+        .querySelector(`[data-sort="${CSS.escape(focused ?? "")}"]`)
+        ?.focus();
     });
     by("empty").hidden = asked.cards.length > 0;
     by("frame").hidden = asked.cards.length === 0;

@@ -18,11 +18,13 @@ const settings = (() => {
   };
   const sortKey = (known) => (text) => {
     const key = text.replace(/^-/, "");
-    if (!known.has(key)) throw new errors$UsageError(`cannot sort by ${py.repr(text)}`, `one of ${known.keys().join(", ")}`);
+    if (!known.has(key))
+      throw new errors$UsageError(`cannot sort by ${py.repr(text)}`, `one of ${known.keys().join(", ")}`);
     return text;
   };
   const oneOf = (option, known) => (text) => {
-    if (!known.includes(text)) throw new errors$UsageError(`${option} has no ${py.repr(text)}`, `one of ${known.join(", ")}`);
+    if (!known.includes(text))
+      throw new errors$UsageError(`${option} has no ${py.repr(text)}`, `one of ${known.join(", ")}`);
     return text;
   };
   const optional = (read) => (text) => (text.trim() === "" ? null : read(text));
@@ -54,7 +56,8 @@ const settings = (() => {
   // The texts of an address's fragment, and what is wrong with it.
   function parse(fragment) {
     const [texts, problems] = [usual(), []];
-    if (fragment.length > LONGEST) return { texts, problems: [note("The address is too long, so it is not read.")] };
+    if (fragment.length > LONGEST)
+      return { texts, problems: [note("The address is too long, so it is not read.")] };
     for (const part of fragment.split("&").filter(Boolean)) {
       const [name, value] = [part.split("=", 1)[0], part.slice(part.indexOf("=") + 1)];
       if (!part.includes("=") || !Object.hasOwn(ALL, name)) {
@@ -74,9 +77,14 @@ const settings = (() => {
   const clip = (text, most = 80) => (text.length > most ? `${text.slice(0, most)}...` : text);
 
   function fragment(texts) {
-    const encode = (text) => encodeURIComponent(text).replace(/%(2C|3D|3A|2F)/g, decodeURIComponent).replaceAll("%20", "+");
-    return Object.keys(ALL).filter((name) => texts[name] !== "" || ALL[name].usual !== "")
-      .map((name) => `${name}=${encode(texts[name])}`).join("&");
+    const encode = (text) =>
+      encodeURIComponent(text)
+        .replace(/%(2C|3D|3A|2F)/g, decodeURIComponent)
+        .replaceAll("%20", "+");
+    return Object.keys(ALL)
+      .filter((name) => texts[name] !== "" || ALL[name].usual !== "")
+      .map((name) => `${name}=${encode(texts[name])}`)
+      .join("&");
   }
 
   // What the texts mean; `problems` gets a sentence for each that means nothing. In place of such a one stands what
@@ -104,7 +112,8 @@ const settings = (() => {
     }
   }
 
-  const ids = (text) => (text === "all" ? [...catalogue.cards.keys()] : text.split(",").filter((name) => name.trim()));
+  const ids = (text) =>
+    text === "all" ? [...catalogue.cards.keys()] : text.split(",").filter((name) => name.trim());
 
   function chosen(text, problems) {
     const found = new Map();

@@ -3,8 +3,14 @@ const table = (() => {
   const SORTS = {
     compare: { card: "name", memory: "memory", ridge: "ridge", "$/h": "cost", "per $": "value" },
     llm: {
-      card: "name", decode: "decode", prefill: "prefill", fits: "fits", longest: "context", "per $": "value",
-      "$/Mtok": "cost", "tok/J": "watt",
+      card: "name",
+      decode: "decode",
+      prefill: "prefill",
+      fits: "fits",
+      longest: "context",
+      "per $": "value",
+      "$/Mtok": "cost",
+      "tok/J": "watt",
     },
   };
   const WORDS = { mem: "memory", comp: "compute", link: "link" };
@@ -44,8 +50,18 @@ const table = (() => {
     const falling = largest === (now === "down");
     const state = now ? (falling ? "descending" : "ascending") : null;
     const next = now === "down" ? `-${key}` : now === "up" ? "" : key;
-    const arrow = element("span", { class: "arrow", "aria-hidden": "true" }, now ? (falling ? "\u25be" : "\u25b4") : "");
-    const button = element("button", { type: "button", "data-sort": key, onclick: () => say(next) }, column.head, arrow, ...unit);
+    const arrow = element(
+      "span",
+      { class: "arrow", "aria-hidden": "true" },
+      now ? (falling ? "\u25be" : "\u25b4") : "",
+    );
+    const button = element(
+      "button",
+      { type: "button", "data-sort": key, onclick: () => say(next) },
+      column.head,
+      arrow,
+      ...unit,
+    );
     return element("th", { scope: "col", "aria-sort": state, class: column.left ? "left" : null }, button);
   }
 

@@ -29,7 +29,8 @@ const work = (() => {
       columns: comparing$columns(standings, ai, choice),
       remarks: comparing$remarks(standings, choice).filter((text) => text !== lead),
       bars: standings.map((item) => shown(item.attainable)),
-      curves: standings.filter((item) => item.bandwidth && item.peak)
+      curves: standings
+        .filter((item) => item.bandwidth && item.peak)
         .map((item) => ({ name: item.card.id, bandwidth: item.bandwidth, peak: item.peak })),
       marks: ai === null ? [] : [{ name: "the kernel", intensity: ai }],
     };
@@ -47,7 +48,13 @@ const work = (() => {
   function llm(asked, problems) {
     const found = subject(asked.model, asked.quant);
     const load = new llm_ceiling$Load(
-      found.model, found.weights, llm_question$kv_bits(asked.kv), asked.ctx, asked.batch, asked.gpus, asked.draft,
+      found.model,
+      found.weights,
+      llm_question$kv_bits(asked.kv),
+      asked.ctx,
+      asked.batch,
+      asked.gpus,
+      asked.draft,
     );
     const question = new llm_answer$Question(load, found.quant, asked.overhead, asked.prices, py.frozenset());
     const assumptions = [...found.assumptions, ...llm_question$assumed(question, asked.cards, asked.kv, found)];
@@ -71,7 +78,8 @@ const work = (() => {
         llm_table$assumed(answers, assumptions, watt),
       ],
       bars: answers.map((item) => shown(item.tok_per_s)),
-      curves: answers.filter((item) => item.memory && item.roof)
+      curves: answers
+        .filter((item) => item.memory && item.roof)
         .map((item) => ({ name: item.card.id, bandwidth: item.memory, peak: item.roof.flop_per_s })),
       marks: intensities(question),
     };
@@ -91,17 +99,30 @@ const work = (() => {
   // The same question for a terminal.
   function command(texts, asked) {
     const cards = asked.cards.map((card) => card.id);
-    const prices = asked.prices.pairs().map(([id, price]) => `${id}=${py.format(price, "g")}`).join(",");
+    const prices = asked.prices
+      .pairs()
+      .map(([id, price]) => `${id}=${py.format(price, "g")}`)
+      .join(",");
     const sort = texts.view === "llm" ? texts["sort-llm"] : texts.sort;
-    const words = (...pairs) => pairs.filter(([, value]) => value).map(([option, value]) => `${option} ${quoted(value)}`);
+    const words = (...pairs) =>
+      pairs.filter(([, value]) => value).map(([option, value]) => `${option} ${quoted(value)}`);
     const both = words(["--cost", prices], ["--sort", sort.replace(/^-/, "")]);
     if (texts.view === "compare") {
-      return ["kmrun compare", ...cards, ...words(["--ai", texts.ai.trim()], ["--peak", asked.peak.name]), ...both].join(" ");
+      return [
+        "kmrun compare",
+        ...cards,
+        ...words(["--ai", texts.ai.trim()], ["--peak", asked.peak.name]),
+        ...both,
+      ].join(" ");
     }
     return [
-      "kmrun llm", quoted(asked.model), "--gpus", ...cards,
+      "kmrun llm",
+      quoted(asked.model),
+      "--gpus",
+      ...cards,
       ...words(
-        ["--quant", asked.quant], ["--ctx", texts.ctx.trim()],
+        ["--quant", asked.quant],
+        ["--ctx", texts.ctx.trim()],
         ["--batch", asked.batch === 1 ? "" : String(asked.batch)],
         ["--num-gpus", asked.gpus === 1 ? "" : String(asked.gpus)],
         ["--kv", asked.kv === "fp16" ? "" : asked.kv],
