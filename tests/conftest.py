@@ -3,11 +3,16 @@
 import os
 import signal
 
+import hypothesis
 import pytest
 
 # torch's threads spin while they wait for each other. On a busy machine (CI, several runs) that steals the very
 # cores they wait for: tests of numerics took ten times as long. Has to be said before torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# A property that took longer than hypothesis' 200 ms was held up by the machine: no test asserts a time.
+hypothesis.settings.register_profile("kmrun", deadline=None)
+hypothesis.settings.load_profile("kmrun")
 
 # In a job of GitHub's, runs speak to GitHub, too; the tests' own runs must not.
 for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):

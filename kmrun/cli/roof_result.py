@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kmrun.cli.terminal import colour_wanted, terminal_width
 from kmrun.core.card import per_device
 from kmrun.report.numbers import percent, readable
-from kmrun.report.plots.roofline import roofs_title
+from kmrun.report.roof_words import roofs_title
 from kmrun.report.roofs import Picture, Point, Roofs, picture_of
 from kmrun.report.terminal_plot import MARKS, MOST, Curve, Mark, rate_text, render
 from kmrun.source.catalogue import load_cards

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from kmrun.report.plots import legend
 from kmrun.report.plots.element import element, number, picture
-from kmrun.report.plots.roofline import WIDE, content, description, layout
+from kmrun.report.plots.roofline import WIDE, content, layout
+from kmrun.report.roof_words import description
 from kmrun.report.roofs import Picture, Point, Roofs
 from kmrun.report.terminal_plot import Curve, Mark
 from kmrun.resources import folder

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from kmrun.report.plots.element import element, label, number
 from kmrun.report.plots.marks import colour, dash, mark
-from kmrun.report.plots.roofline import BROKEN, roof_attributes, roofs_title
+from kmrun.report.plots.roofline import BROKEN, roof_attributes
+from kmrun.report.roof_words import roofs_title
 from kmrun.report.roofs import Picture
 
 WIDTH, HEIGHT = 36.0, 16.0

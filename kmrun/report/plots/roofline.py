@@ -6,21 +6,15 @@ from dataclasses import dataclass
 
 from kmrun.report.numbers import percent, readable
 from kmrun.report.plots import frame as frames
+from kmrun.report.plots.along import Laid, lay
 from kmrun.report.plots.element import element, label, number, picture, title
-from kmrun.report.plots.labels import Box, Placed, Room, Wish, place, text_width
+from kmrun.report.plots.labels import Box, Placed, Room, Wish, place
 from kmrun.report.plots.marks import colour, dash, mark
 from kmrun.report.plots.scales import Scale, log_ticks, si
+from kmrun.report.roof_words import description, memory_text, peak_text, roofs_title
 from kmrun.report.roofs import Kind, Picture, Point, Roofs
 from kmrun.report.terminal_plot import rate_text
 
-KINDS: dict[Kind, str] = {
-    "published": "published peaks",
-    "held": "at the clocks held",
-    "measured": "measured here",
-    "cache": "cache, measured here",
-    "card": "roofs",
-}
-"""How a kind of roof reads."""
 MOST_NAMED = 14
 """Above this points carry their number in the table, not their name."""
 _MOST_LABELS = 60
@@ -83,55 +77,11 @@ def content(found: Layout) -> list[str]:
     ]
 
 
-def description(shown: Picture) -> str:
-    """Return what a person who cannot see the picture should know."""
-    roofs = "; ".join(roofs_title(each) for each in shown.roofs)
-    said = (
-        f"Speed in FLOP/s over arithmetic intensity in flop/byte, both logarithmic. Roofs: {roofs or 'none'}."
-    )
-    if shown.points:
-        near = max(shown.points, key=lambda point: point.share or 0.0)
-        said += f" {len(shown.points)} cases are marked; the table below has every one."
-        if near.share is not None:
-            said += f" Nearest to its roof: {near.name}, {percent(near.share)} of the {near.share_of}."
-    return said
-
-
-def roofs_title(roofs: Roofs) -> str:
-    """Return how a legend names roofs: `measured here: 3.05 TB/s, 742 TFLOP/s bf16`."""
-    if roofs.kind != "card":
-        return f"{KINDS[roofs.kind]}: {roofs_text(roofs)}"
-    ridge = [
-        f"ridge at {readable(value / roofs.bandwidth)} flop/byte"
-        for _, value in roofs.peaks
-        if roofs.bandwidth
-    ]
-    return ", ".join([f"{roofs.name}: {roofs_text(roofs)}", *ridge])
-
-
 def roof_attributes(roofs: Roofs) -> dict[str, str | float | None]:
     """Return what makes a line look like one of these roofs: by kind, or of a card its own colour and dash."""
     if roofs.kind != "card":
         return {"class_": f"roof {roofs.kind}"}
     return {"class_": f"roof card {colour(roofs.series)}", "stroke_dasharray": dash(roofs.series)}
-
-
-def roofs_text(roofs: Roofs) -> str:
-    """Return `3.35 TB/s, 989 TFLOP/s bf16 tensor`."""
-    memory = _memory_text(roofs)
-    return ", ".join(memory + [peak_text(name, value) for name, value in roofs.peaks])
-
-
-def _memory_text(roofs: Roofs) -> list[str]:
-    if roofs.bandwidth is None or not roofs.sloped:
-        return []
-    return [rate_text(roofs.bandwidth).replace("FLOP/s", "B/s")]
-
-
-def peak_text(name: str, value: float) -> str:
-    """Return `989 TFLOP/s bf16 tensor`; integers make operations, not flop."""
-    rate = rate_text(value)
-    return f"{rate.replace('FLOP', 'OP') if name.startswith('int') else rate} {name}".rstrip()
 
 
 def layout(shown: Picture, size: Size) -> Layout:
@@ -220,71 +170,23 @@ def _roof_labels(
     for each in roofs:
         lines = _corners(each, frame)
         names = [peak_text(name or each.name, value) for name, value in each.peaks if frame.up.holds(value)]
-        for line, text in zip(
-            lines, (_memory_text(each) if len(lines) > len(names) else []) + names, strict=False
-        ):
+        slope = memory_text(each) if len(lines) > len(names) else []
+        for line, full in zip(lines, slope + names, strict=False):
             # Where the name is too long for its line, the figure alone may fit; the legend has both.
-            short = " ".join(text.split()[:2])
-            text, found = next(
-                (
-                    (tried, place)
-                    for tried in (text, short)
-                    if (place := _along(line, tried, room)) is not None
-                ),
-                (text, None),
-            )
-            if found is not None:
-                x, y, angle, covered = found
-                for box in covered:
-                    room.take(box)
-                turned = f"rotate({number(angle)} {number(x)} {number(y)})" if angle else None
-                texts.append(
-                    label(
-                        text, x, y, text_anchor="middle", transform=turned, class_=f"roof-label {each.kind}"
-                    )
-                )
-                boxes.append(tuple(covered))
+            for text in (full, " ".join(full.split()[:2])):
+                laid = lay(line, text, room, _TEXT)
+                if laid is not None:
+                    texts.append(_roof_label(text, laid, each.kind))
+                    boxes.append(laid.boxes)
+                    for box in laid.boxes:
+                        room.take(box)
+                    break
     return texts, boxes
 
 
-def _along(
-    line: Sequence[tuple[float, float]], text: str, room: Room
-) -> tuple[float, float, float, list[Box]] | None:
-    """Return middle, angle in degrees and boxes of a text beside a line, None when there is no room."""
-    (x0, y0), (x1, y1) = line
-    length, width = math.hypot(x1 - x0, y1 - y0), text_width(text, _TEXT)
-    if length < width + 8:
-        return None
-    across, along = (x1 - x0) / length, (y1 - y0) / length
-    flat = abs(along) < 1e-9
-    shares = (1.0, 0.75, 0.5, 0.25, 0.0) if flat else (0.35, 0.5, 0.2, 0.65, 0.05, 0.8)
-    for above in (True, False):
-        for share in shares:
-            middle = width / 2 + 4 + share * (length - width - 8)
-            away = (5.5 if above else -13.5) if flat else (9.0 if above else -16.0)
-            x, y = x0 + across * middle + along * away, y0 + along * middle - across * away
-            covered = _turned_boxes(x, y, across, along, width)
-            if all(room.free(box) for box in covered):
-                return x, y, math.degrees(math.atan2(along, across)), covered
-    return None
-
-
-def _turned_boxes(x: float, y: float, across: float, along: float, width: float) -> list[Box]:
-    """Return upright boxes that cover a text which is centred on its baseline and turned."""
-    pieces = 1 if abs(along) < 1e-9 else max(1, math.ceil(width / 8))
-    half, up, down = width / pieces / 2, _TEXT * 0.95, _TEXT * 0.3
-    boxes = []
-    for piece in range(pieces):
-        offset = (piece + 0.5) * width / pieces - width / 2
-        cx, cy = x + across * offset, y + along * offset
-        corners = [
-            (cx + across * sx * half + along * lift, cy + along * sx * half - across * lift)
-            for sx in (-1, 1)
-            for lift in (up, -down)
-        ]
-        xs, ys = [corner[0] for corner in corners], [corner[1] for corner in corners]
-        boxes.append(Box(min(xs), min(ys), max(xs), max(ys)))
-    return boxes
+def _roof_label(text: str, laid: Laid, kind: Kind) -> str:
+    turned = f"rotate({number(laid.angle)} {number(laid.x)} {number(laid.y)})" if laid.angle else None
+    return label(text, laid.x, laid.y, text_anchor="middle", transform=turned, class_=f"roof-label {kind}")
 
 
 def _around(point: Point, frame: frames.Frame) -> Box:

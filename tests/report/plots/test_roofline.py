@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmrun.report.plots.roofline import NARROW, WIDE, description, layout, roofline
+from kmrun.report.plots.roofline import NARROW, WIDE, layout, roofline
+from kmrun.report.roof_words import description
 from kmrun.report.roofs import Picture, Point, Roofs
 
 ROOFS = (
