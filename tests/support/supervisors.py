@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from kmrun.core.case import Case
 from kmrun.core.measurement import Ceilings, Measurement, RunDevice
+from kmrun.core.opponent import Opponent
 from support.cases import CEILINGS, CPU, make_found
 
 
@@ -46,8 +47,10 @@ class FakeSupervisor:
         self.asked.append("close")
         return self.after
 
-    def measure(self, case: Case, progress: Callable[[str], None]) -> Measurement:
-        self.asked.append(case.id)
+    def measure(
+        self, case: Case, progress: Callable[[str], None], opponent: Opponent | None = None
+    ) -> Measurement:
+        self.asked.append(case.id if opponent is None else (case.id, opponent))
         progress("timing 41 samples")
         found = self.found.get(case.id, make_found(case_id=case.id))
         if isinstance(found, BaseException):

@@ -1,0 +1,226 @@
+"""`--against`: which version is meant, what has an opponent, and that no end of a run leaves anything behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kmrun.cli import running
+from kmrun.cli.against_version import AgainstVersion
+from kmrun.cli.companion import Suite
+from kmrun.cli.other_version import against_version
+from kmrun.cli.running import check_suites
+from kmrun.errors import EnvironmentLacks, UsageError
+from support.cases import CPU, make_found
+from support.repositories import commit, git, make_repository
+from support.supervisors import FakeSupervisor
+
+SUITE = """
+kmrun: 1
+suite: adding
+{keys}
+kernels:
+  - name: add
+    target: k.py:add
+    reference: torch:add
+    matrix: {{n: [{sizes}]}}
+    args: {{x: {{init: randn, shape: [n, 1024], dtype: fp32}}, y: {{init: {y}, like: x}}}}
+    contract:
+      - {{max_slowdown: 0.03}}
+"""
+KERNEL = "def add(x, y):\n    return x + y\n"
+
+
+def suite(sizes="64, 128", y="randn", keys=""):
+    return SUITE.format(sizes=sizes, y=y, keys=keys)
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    """A repository whose suite changed since its first commit, in which the test stands."""
+    root = make_repository(tmp_path / "code", {"suites/s.yaml": suite("64, 32"), "suites/k.py": KERNEL})
+    git(root, "tag", "v1")
+    commit(root, {"suites/s.yaml": suite()})
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    return root
+
+
+def matchup(asked, build="", words=("suites/s.yaml",)):
+    said = []
+    with against_version(check_suites(words), asked, build, said.append) as companion:
+        (found,) = companion.matchups.values()
+    return found, said
+
+
+def opened(companion: AgainstVersion, cases) -> Suite:
+    ((folder, name),) = companion.matchups
+    taken = Suite(name, None, Path(folder), cases, CPU, None, {})
+    companion.open(taken)
+    return taken
+
+
+def test_a_commit_has_its_own_suite_and_is_named_with_its_hash(code):
+    short = git(code, "rev-parse", "v1")[:9]
+    found, _ = matchup("v1")
+    assert found.name == f"v1 ({short})"
+    assert list(found.cases) == ["add[n=64]", "add[n=32]"]
+    assert found.own.root == str(code)
+    assert found.other.root.endswith("/tree")
+    assert {case.folder for case in found.cases.values()} == {f"{found.other.root}/suites"}
+    assert found.own.caches != found.other.caches
+    assert matchup(short)[0].name == short
+    assert not Path(found.other.root).exists()
+
+
+def test_what_only_one_version_has_is_listed_and_the_error_rate_is_shared(code):
+    said = []
+    planned = check_suites(["suites/s.yaml"])
+    cases = planned[0].expansion.cases
+    with against_version(planned, "v1", "", said.append) as companion:
+        taken = opened(companion, cases)
+        both, only_here = (companion.opponent(taken, case) for case in cases)
+        assert only_here is None
+        assert (both.gate.margin, both.gate.alpha) == (0.03, 0.01)
+        assert companion.decisions(taken) == 1
+        labelled = companion.measured(taken, cases[1], make_found(), None, None, print)
+        assert labelled.labels == (f"not compared: not the same case in {both.gate.against}",)
+        assert companion.measured(taken, cases[0], make_found(), None, None, print) == make_found()
+    assert said == [f"warning: 1 case not in {both.gate.against}: add[n=128]\n"]
+
+
+def test_other_arguments_are_no_comparison(code):
+    commit(code, {"suites/s.yaml": suite(y="ones")})
+    said = []
+    planned = check_suites(["suites/s.yaml"])
+    with against_version(planned, "HEAD~1", "", said.append) as companion:
+        taken = opened(companion, planned[0].expansion.cases)
+        assert companion.decisions(taken) == 0
+    assert "2 cases called with other arguments in HEAD~1" in said[0]
+
+
+def test_a_suite_that_the_other_version_lacks_holds_for_both(code):
+    (code / "suites" / "new.yaml").write_text(suite())
+    found, _ = matchup("HEAD", words=["suites/new.yaml"])
+    assert list(found.cases) == ["add[n=64]", "add[n=128]"]
+    assert found.cases["add[n=64]"].folder == f"{found.other.root}/suites"
+
+
+@pytest.mark.parametrize("where", ["checkout", "checkout/suites", "checkout/suites/s.yaml"])
+def test_a_path_is_another_checkout_a_folder_or_a_suite(code, tmp_path, where, monkeypatch):
+    for name, text in (("s.yaml", suite("32")), ("k.py", KERNEL)):
+        (tmp_path / "checkout" / "suites").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "checkout" / "suites" / name).write_text(text)
+    found, _ = matchup(f"../{where}")
+    assert found.name == f"../{where}"
+    assert list(found.cases) == ["add[n=32]"]
+    assert found.cases["add[n=32]"].folder == str(tmp_path / "checkout" / "suites")
+    assert str(tmp_path / "checkout").startswith(found.other.root[: len(str(tmp_path / "checkout"))])
+
+
+def test_an_installed_copy_is_a_path_without_the_suite(code, tmp_path):
+    (tmp_path / "site" / "pack").mkdir(parents=True)
+    found, _ = matchup(str(tmp_path / "site"))
+    assert found.other.root == str(tmp_path / "site")
+    assert list(found.cases) == ["add[n=64]", "add[n=128]"]
+
+
+def test_what_is_no_version_is_told(code):
+    with pytest.raises(UsageError, match="no such commit, branch, tag or path") as missing:
+        matchup("v9")
+    assert "shallow clone" in missing.value.hint
+    (code / "v1").mkdir()
+    with pytest.raises(UsageError, match="a commit and a path of that name") as both:
+        matchup("v1")
+    assert both.value.hint == "write ./v1 for the path"
+    assert matchup("./v1")[0].other.root == str(code / "v1")
+
+
+def test_build_runs_in_both_trees_and_env_names_each(code):
+    keys = "build: pwd > $PLACE\nenv: {PLACE: '{root}/built', MODE: fast}"
+    commit(code, {"suites/s.yaml": suite(keys=keys)})
+    planned = check_suites(["suites/s.yaml"])
+    said = []
+    with against_version(planned, "HEAD", "", said.append) as companion:
+        (found,) = companion.matchups.values()
+        for tree in (found.own.root, found.other.root):
+            assert Path(tree, "built").read_text().strip() == tree
+        case = found.cases["add[n=64]"]
+        assert case.implementation.env == {"PLACE": f"{found.other.root}/built", "MODE": "fast"}
+    assert [line.split(":")[0] for line in said] == [f"building {code}", f"building {found.other.root}"]
+    with pytest.raises(EnvironmentLacks, match="`exit 3` failed in"):
+        matchup("HEAD", build="exit 3")
+
+
+def test_the_command_gives_each_case_its_opponent(code, kmrun, monkeypatch):
+    fake = FakeSupervisor()
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: fake)
+    ran = kmrun("suites/s.yaml", "--against", "v1")
+    assert ran.code == 0
+    asked = [one for one in fake.asked if isinstance(one, tuple) and one[0] == "add[n=64]"]
+    assert asked[0][1].case.implementation.target == "k.py:add"
+    assert "add[n=128]" in fake.asked
+    assert "not compared: not the same case in v1" in ran.out
+    assert ran.err.startswith("warning: 1 case not in v1")
+
+
+def test_options_that_do_not_go_together(code, kmrun):
+    assert kmrun("suites/s.yaml", "--build", "make").code == 2
+    both = kmrun("suites/s.yaml", "--against", "v1", "--against-baseline")
+    assert (both.code, "--against-baseline and --against at once" in both.err) == (2, True)
+
+
+def traces(code: Path) -> tuple[list[str], list[str], list[str]]:
+    """Processes that still work in the run's name, temporary folders, worktrees beside the user's own."""
+    tmp = str(code.parent / "tmp")
+    living = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                if f"TMPDIR={tmp}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                    living.append((process / "cmdline").read_text().replace("\0", " "))
+            except OSError:
+                continue
+    trees = git(code, "worktree", "list", "--porcelain").split("\n\n")
+    return living, [path.name for path in Path(tmp).iterdir()], [tree for tree in trees if tree.strip()][1:]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("after_s", [0.3, 4.0])
+def test_a_run_that_is_killed_leaves_no_worktree_process_or_half_a_file(code, number, after_s):
+    pytest.importorskip("torch")
+    before = git(code, "status", "--porcelain")
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "kmrun",
+            "suites/s.yaml",
+            "--against",
+            "v1",
+            "--save",
+            "../result.json",
+            "--quick",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(code.parent / "tmp")},
+    ) as run:
+        time.sleep(after_s)
+        run.send_signal(number)
+        run.wait(60)
+    deadline = time.monotonic() + 60
+    while traces(code) != ([], [], []) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert traces(code) == ([], [], [])
+    assert git(code, "status", "--porcelain") == before
+    beside = [path.name for path in code.parent.iterdir() if path.name.startswith((".kmrun", "result"))]
+    assert set(beside) <= {"result.json"}
+    for name in beside:
+        assert json.loads((code.parent / name).read_text())["kmrun_result"] == 1
