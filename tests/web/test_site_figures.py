@@ -1,6 +1,7 @@
 """The page's figures and texts are those of Python: every card, every model, several settings, no difference."""
 
 import json
+import random
 from itertools import product
 
 import pytest
@@ -9,6 +10,7 @@ from kmrun.cli import comparing, llm_question
 from kmrun.cli.roof_choice import chosen_roof
 from kmrun.core.compare import PEAK_NAMES, compare
 from kmrun.core.llm_answer import Question, answer
+from kmrun.core.llm_cache import KV_BITS
 from kmrun.core.llm_ceiling import Load
 from kmrun.report import llm_table
 from kmrun.report.llm_document import row
@@ -63,7 +65,7 @@ COMPARE = """([peaks, intensities, prices]) => {
 LLM = """([questions, prices]) => {
   const answer = ([model, wish]) => {
     const asked = {
-      cards: [...catalogue.cards.values()], model,
+      cards: wish.cards?.map((id) => catalogue.cards.get(id)) ?? [...catalogue.cards.values()], model,
       quant: settings.ALL.quant.read(wish.quant ?? ""), ctx: wish.ctx, batch: wish.batch ?? 1,
       gpus: wish.gpus ?? 1, kv: wish.kv ?? "fp16", draft: wish.draft ?? 0, overhead: wish.overhead ?? 5e8,
       prices: py.dict(wish.priced ? Object.entries(prices) : []), watt: wish.watt ? "1" : "", "sort-llm": null,
@@ -139,10 +141,11 @@ def expected(name, wish):
         draft=wish.get("draft", 0),
     )
     question = Question(load, subject.quant, wish.get("overhead", 5e8), PRICES if wish.get("priced") else {})
-    answers = [answer(question, card) for card in CARDS]
+    cards = [card for card in CARDS if card.id in wish.get("cards", PRICES)]
+    answers = [answer(question, card) for card in cards]
     said = [
         *subject.assumptions,
-        *llm_question.assumed(question, CARDS, wish.get("kv", "fp16"), subject),
+        *llm_question.assumed(question, cards, wish.get("kv", "fp16"), subject),
     ]
     watt = bool(wish.get("watt"))
     main, layouts, costs = llm_table.columns(question, answers, watt)
@@ -190,6 +193,17 @@ def test_every_format_has_its_turn():
     assert len(MODELS.quant_ids) <= len(MODELS.model_ids)
 
 
+def compared(page, questions):
+    page.evaluate(LLM, [questions, PRICES])
+    wanted = [expected(name, wish) for name, wish in questions]
+    # JavaScript writes a whole double as an integer, with as few digits as read back the same.
+    found = json.loads(page.evaluate("answers"), parse_int=float)
+    assert len(found) == len(wanted)
+    for question, mine, theirs in zip(questions, wanted, found, strict=True):
+        for part, value in mine.items():
+            assert theirs[part] == value, (question, part)
+
+
 @pytest.mark.parametrize("setting", range(len(SETTINGS)))
 def test_llm_every_card_and_model(page, setting):
     questions = []
@@ -198,10 +212,24 @@ def test_llm_every_card_and_model(page, setting):
         if wish.get("quant") == "every":
             wish["quant"] = MODELS.quant_ids[index % len(MODELS.quant_ids)]
         questions.append((name, wish))
-    page.evaluate(LLM, [questions, PRICES])
-    wanted = [expected(name, wish) for name, wish in questions]
-    found = json.loads(page.evaluate("answers"))
-    assert len(found) == len(wanted) > 90
-    for question, mine, theirs in zip(questions, wanted, found, strict=True):
-        for part, value in mine.items():
-            assert theirs[part] == value, (question, part)
+    compared(page, questions)
+
+
+def test_llm_settings_at_random(page):
+    draw = random.Random(6)
+    questions = []
+    for _ in range(250):
+        wish = {
+            "ctx": draw.choice([None, draw.randint(1, 9000), draw.randint(1, 2**24)]),
+            "quant": draw.choice([*MODELS.quant_ids, "4.25bpw", "6.5bpw"]),
+            "batch": draw.choice([1, draw.randint(1, 300), draw.randint(1, 2**20)]),
+            "gpus": draw.choice([1, 1, 2, draw.randint(1, 2**14)]),
+            "kv": draw.choice(list(KV_BITS)),
+            "draft": draw.choice([0, 0, draw.randint(1, 256)]),
+            "overhead": draw.choice([5e8, draw.uniform(0, 1e13)]),
+            "priced": draw.random() < 0.5,
+            "watt": draw.random() < 0.5,
+            "cards": [card.id for card in CARDS if draw.random() < 0.03] or ["h100-sxm"],
+        }
+        questions.append((draw.choice([*MODELS.model_ids, f"{draw.uniform(0.1, 900):.4g}b"]), wish))
+    compared(page, questions)
