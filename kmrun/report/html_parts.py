@@ -157,6 +157,8 @@ class Run:
     tiles: tuple[Tile, ...]
     findings: tuple[Finding, ...]
     more_findings: tuple[Finding, ...]
+    more: str
+    """What opens the findings that are folded."""
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
 

@@ -25,7 +25,7 @@ from kmrun.report.numbers import count, duration, percent
 from kmrun.report.view import Paragraph, View, view
 from kmrun.report.words import WORDS, short_names, word_of
 
-MOST_FINDINGS = 12
+MOST_FINDINGS = 5
 """More are there, but folded."""
 _WORST = ("WRONG", "FAIL", "ERROR", "INCONCLUSIVE", "pass", "skipped")
 
@@ -43,6 +43,7 @@ def run_of(result: Result, card: Card | None, anchor: str, heading: str) -> Run:
         tiles=_tiles(result),
         findings=tuple(findings[:MOST_FINDINGS]),
         more_findings=tuple(findings[MOST_FINDINGS:]),
+        more=f"{len(findings) - MOST_FINDINGS} more",
         sections=tuple(_sections(result, shown, card, anchor)),
         notes=shown.notes,
     )

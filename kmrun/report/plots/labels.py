@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] /"), frozenset("mwMW%@")
 _CELL = 40.0
+NEAR, FAR = (3.0, 10.0, 20.0, 32.0), (3.0, 10.0, 20.0, 32.0, 46.0, 60.0)
+"""Distances for many labels, whose leading lines would cross, and for few."""
 LINE = 1.25
 """Height of a line of text over its font size."""
 _ASCENT = 0.95
@@ -104,14 +106,20 @@ def text_box(text: str, x: float, y: float, size: float) -> Box:
     return Box(x, top, x + text_width(text, size), top + LINE * size)
 
 
-def place(wishes: Sequence[Wish], room: Room, size: float) -> list[Placed]:
+def place(wishes: Sequence[Wish], room: Room, size: float, distances: Sequence[float] = NEAR) -> list[Placed]:
     """Return the labels for which there is room, in order; the first wishes choose first.
 
     A label that finds none is left out: its point still has its hover text and its line in the table.
+
+    Args:
+        wishes: labels that want a place.
+        room: what is free; what is placed is taken.
+        size: of the font in pixels.
+        distances: between point and label in pixels, tried in this order.
     """
     found = []
     for wish in wishes:
-        for x, y in _candidates(wish, size):
+        for x, y in _candidates(wish, size, distances):
             box = text_box(wish.text, x, y, size)
             if room.free(box):
                 room.take(box)
@@ -120,10 +128,10 @@ def place(wishes: Sequence[Wish], room: Room, size: float) -> list[Placed]:
     return found
 
 
-def _candidates(wish: Wish, size: float) -> Iterator[tuple[float, float]]:
+def _candidates(wish: Wish, size: float, distances: Sequence[float]) -> Iterator[tuple[float, float]]:
     """Yield left ends and baselines round the point, the nearest and the most usual first."""
     width, rise = text_width(wish.text, size), (_ASCENT - LINE / 2) * size
-    for distance in (3.0, 10.0, 20.0, 32.0, 46.0):
+    for distance in distances:
         far = wish.radius + distance
         up, down = wish.y - far - (LINE - _ASCENT) * size, wish.y + far + _ASCENT * size
         right, left, middle = wish.x + far, wish.x - far - width, wish.x - width / 2

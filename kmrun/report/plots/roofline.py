@@ -8,7 +8,7 @@ from kmrun.report.numbers import percent, readable
 from kmrun.report.plots import frame as frames
 from kmrun.report.plots.along import Laid, lay
 from kmrun.report.plots.element import element, label, number, picture, title
-from kmrun.report.plots.labels import Box, Placed, Room, Wish, place
+from kmrun.report.plots.labels import FAR, Box, Placed, Room, Wish, place
 from kmrun.report.plots.marks import colour, dash, mark
 from kmrun.report.plots.scales import Scale, log_ticks, si
 from kmrun.report.roof_words import description, memory_text, peak_text, roofs_title
@@ -21,6 +21,7 @@ _MOST_LABELS = 60
 _MOST_HOVERING = 500
 """On a telephone nothing hovers: above this the texts would only make the file larger."""
 _TEXT = 11.0
+_RING = 9.5
 BROKEN = ("FAIL", "WRONG", "ERROR")
 """Verdict words whose points are ringed."""
 
@@ -189,8 +190,13 @@ def _roof_label(text: str, laid: Laid, kind: Kind) -> str:
     return label(text, laid.x, laid.y, text_anchor="middle", transform=turned, class_=f"roof-label {kind}")
 
 
+def _extent(point: Point) -> float:
+    """Return the radius of what is drawn for a point, its ring included."""
+    return _RING + 1.5 if point.word in BROKEN else 6.0
+
+
 def _around(point: Point, frame: frames.Frame) -> Box:
-    x, y, r = frame.across.at(point.intensity), frame.up.at(point.rate), 6.0
+    x, y, r = frame.across.at(point.intensity), frame.up.at(point.rate), _extent(point)
     return Box(x - r, y - r, x + r, y + r)
 
 
@@ -207,7 +213,7 @@ def _point(point: Point, frame: frames.Frame, *, hovering: bool) -> str:
         )
     )
     broken = point.word in BROKEN
-    ring = element("circle", cx=x, cy=y, r=9.5, class_="broken") if broken else ""
+    ring = element("circle", cx=x, cy=y, r=_RING, class_="broken") if broken else ""
     css = "" if point.word == "pass" else "doubtful"
     return element("g", hover, ring, mark(point.series, x, y, 5.0, css=css))
 
@@ -233,12 +239,12 @@ def _named(points: Sequence[Point], frame: frames.Frame, room: Room) -> list[Pla
     if len(points) > MOST_NAMED:
         return []
     tried = room.copy()
-    placed = place([_wish(point, point.label or point.kernel, frame) for point in points], tried, _TEXT)
+    placed = place([_wish(point, point.label or point.kernel, frame) for point in points], tried, _TEXT, FAR)
     return placed if len(placed) == len(points) else []
 
 
 def _wish(point: Point, text: str, frame: frames.Frame) -> Wish:
-    return Wish(text, frame.across.at(point.intensity), frame.up.at(point.rate), 5.0)
+    return Wish(text, frame.across.at(point.intensity), frame.up.at(point.rate), _extent(point) - 1)
 
 
 def _leader(wish: Wish, box: Box) -> str:
