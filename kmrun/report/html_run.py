@@ -21,6 +21,7 @@ from kmrun.report.html_parts import (
     verdict,
 )
 from kmrun.report.html_tables import clause_tables, correctness_table, kernel_tables, slowdown_table
+from kmrun.report.html_timing import calls_table, rivals_table
 from kmrun.report.numbers import count, duration, percent
 from kmrun.report.view import Paragraph, View, view
 from kmrun.report.words import WORDS, short_names, word_of
@@ -108,7 +109,8 @@ def _tiles(result: Result) -> tuple[Tile, ...]:
     fastest = max(result.ceilings.matmuls, key=lambda seen: seen.tflop_per_s, default=None)
     if fastest is not None:
         rate = format_quantity(fastest.tflop_per_s * 1e12, FLOP_RATE)
-        tiles.append(_tile("compute delivered", rate, f"{fastest.dtype} matmul, in this run"))
+        when = "in this run" if fastest.age_s is None else "kept from an earlier run"
+        tiles.append(_tile("compute delivered", rate, f"{fastest.dtype} matmul, {when}"))
     return tuple(tiles)
 
 
@@ -159,6 +161,7 @@ def _sections(result: Result, shown: View, card: Card | None, anchor: str) -> li
     scaling, left_out = scaling_figures(f"{anchor}-scale", result)
     strip = telemetry_figure(f"{anchor}-tele", result)
     telemetry, correctness = telemetry_table(result), correctness_table(result)
+    rivals, calls = rivals_table(result), calls_table(result)
     clauses, slowdown = clause_tables(result), slowdown_table(result)
     sections = [
         Section(f"{anchor}-roofline", "Roofline", figures=() if roofline is None else (roofline,)),
@@ -166,6 +169,7 @@ def _sections(result: Result, shown: View, card: Card | None, anchor: str) -> li
             f"{anchor}-slowdown", "Against the other version", tables=() if slowdown is None else (slowdown,)
         ),
         Section(f"{anchor}-kernels", "Kernels", tables=kernel_tables(result, shown, anchor)),
+        Section(f"{anchor}-rivals", "Beside others", tables=() if rivals is None else (rivals,)),
         Section(f"{anchor}-scaling", "Scaling", left_out, figures=scaling, panels=True),
         Section(f"{anchor}-contracts", "Contract clauses", tables=clauses),
         Section(
@@ -180,6 +184,7 @@ def _sections(result: Result, shown: View, card: Card | None, anchor: str) -> li
             figures=() if strip is None else (strip,),
             tables=() if telemetry is None else (telemetry,),
         ),
+        Section(f"{anchor}-calls", "How it was timed", tables=() if calls is None else (calls,)),
         Section(
             f"{anchor}-environment",
             "Environment and provenance",

@@ -43,10 +43,12 @@ def test_broken_clauses_come_first():
         "What to look at",
         "Roofline",
         "Kernels",
+        "Beside others",
         "Scaling",
         "Contract clauses",
         "Correctness",
         "Telemetry",
+        "How it was timed",
         "Environment and provenance",
         "Run it again",
         "What the numbers are",
@@ -150,6 +152,20 @@ def test_a_comparison_with_another_version():
         "In every row: allowed +5.0 %, visible +3.0 %, blocks 24, processes 10, against HEAD~1 (alternated)."
         in table.text
     )
+
+
+def test_every_rival_has_a_row_and_what_is_around_a_call_is_told():
+    page = parsed(result_page([gpu_result()], CARDS))
+    rivals = section(page, "Beside others")
+    rows = rivals.all("tbody")[0].all("tr")
+    assert len(rows) == 64
+    assert rows[0].text.startswith("sdpa s=256 bf16eagerreference")
+    assert "2.50x" in rows[0].text
+    assert "In every row: timed alternately." in rivals.text
+    assert rivals.all("details")
+    calls = section(page, "How it was timed")
+    assert len(calls.all("tbody")[0].all("tr")) == 32
+    assert "caches cold, clock sustained, isolation paired, exchange shm" in calls.text
 
 
 def test_results_of_one_suite_stand_side_by_side():
