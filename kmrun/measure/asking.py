@@ -42,6 +42,11 @@ class Asking:
         self.inline = supervisor.isolation == "inline"
         self._own: Side | None = None
 
+    @property
+    def left_s(self) -> float:
+        """What is left of the time that the kernel's own calls share, in seconds."""
+        return self.deadline - time.monotonic()
+
     def kernel(self, op: str, timeout_s: float | None = None, **arguments: Any) -> Any:
         """Ask the kernel's side; its end is the kernel's fault.
 
@@ -69,7 +74,7 @@ class Asking:
         who = (roles.at_work(self.case, op, arguments.get("key")), who[1])
         if timeout_s is None:
             own = max(self.case.first_call_timeout_s, self.case.case_timeout_s)
-            timeout_s = min(self.deadline - time.monotonic(), 1e6) if counts else own
+            timeout_s = min(self.left_s, 1e6) if counts else own
         side.on_progress = self.progress
         begin = time.monotonic()
         try:

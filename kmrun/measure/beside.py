@@ -8,6 +8,7 @@ from kmrun.core.measurement import Rival
 from kmrun.core.statistics import median
 from kmrun.measure.blocks import LEVELS, Blocks, Take, turn_of
 from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
+from kmrun.measure.room import has_room
 from kmrun.measure.side import Idle
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def time_rivals(trial: "Trial") -> None:
         levels = {key: ready(trial, key) for key, _, _ in found}
     trial.known["handoff_ns"] = _handoff_ns(trial)
     trial.known["rivals"] = tuple(
-        _alternate(trial, key, role, implementation.name, levels[key]) for key, role, implementation in found
+        _alternate(trial, key, role, implementation.name, levels[key], share=1 / (len(found) - number))
+        for number, (key, role, implementation) in enumerate(found)
     )
 
 
@@ -57,18 +59,20 @@ def ready(trial: "Trial", key: str) -> float:
     return level
 
 
-def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float) -> Rival:
-    """Time the kernel and a rival in alternated blocks."""
+def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float, share: float) -> Rival:
+    """Time the kernel and a rival in alternated blocks, in a share of the time that is left of the kernel's."""
     kernel_ns = median(trial.known["samples_ns"])
     flushed = trial.run.on_cpu and trial.known["extra"]["cold_by"] == "flush"
+    turn = turn_of(kernel_ns, trial.run.on_cpu, flushed)
     blocks = Blocks(
         (_turns_of(trial, KERNEL), _turns_of(trial, key)),
-        (turn_of(kernel_ns, trial.run.on_cpu, flushed), turn_of(rival_ns, trial.run.on_cpu, flushed)),
+        (turn, turn_of(rival_ns, trial.run.on_cpu, flushed)),
         LEVELS[trial.run.device.kind],
     )
     least = BLOCKS_FLUSHED if flushed else BLOCKS_LEAST
     limit_s = trial.case.timing.max_time_ms * (0.25 if trial.run.options.quick else 1.0) / 1e3
     begin, hard = time.monotonic(), trial.case.case_timeout_s / 3
+    block_s, kept_back_s = 2 * (turn.calls + turn.discard) * kernel_ns / 1e9, trial.left_s * (1 - share)
     bounds = [
         bound
         for clause in trial.case.clauses
@@ -76,13 +80,18 @@ def _alternate(trial: "Trial", key: str, role: Role, name: str, rival_ns: float)
         for bound in clause.bounds.values()
     ]
     pairs: list[tuple[float, float]] = []
-    while len(pairs) < BLOCKS_MOST:
+    while len(pairs) < BLOCKS_MOST and has_room(trial, block_s + kept_back_s):
         trial.progress(f"beside {name}, block {len(pairs) + 1}")
+        left_s = trial.left_s
         pairs.append(trial.run.watch.steady(blocks.take))
+        block_s = left_s - trial.left_s
         spent = time.monotonic() - begin
         decided = not _straddles(pairs, bounds)
         if spent > hard or (decided and (len(pairs) >= BLOCKS or (spent > limit_s and len(pairs) >= least))):
             break
+    if not pairs:
+        trial.label(f"no time left beside {name}")
+        return Rival(name, role, (), rival_ns, alternated=False)
     return Rival(name, role, tuple(pairs), median(blocks.samples[1]))
 
 

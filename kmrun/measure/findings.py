@@ -64,6 +64,15 @@ def time_disagrees(ours_ns: float, theirs_ns: float) -> Finding:
     return Finding("time_disagrees", sentence, "kernel", "error")
 
 
+def too_slow(call_s: float, timeout_s: float, calls: int) -> Finding:
+    """Return the finding for a kernel whose time-out has no room for samples."""
+    sentence = (
+        f"a call takes {call_s:.3g} s, and {timeout_s:g} s have no room for the {calls} that a measurement takes: "
+        f"give `timeout_s: {{case: ...}}` more"
+    )
+    return Finding("too_slow", sentence, "undecided", "inconclusive")
+
+
 def cannot_cross(why: str) -> Finding:
     """Return the finding for arguments that only one process can have, where two were asked for."""
     sentence = f"{why}, so this case needs --isolation inline"

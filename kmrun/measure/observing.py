@@ -22,8 +22,10 @@ STEADY = 0.02
 ClockMode = Literal["sustained", "boost", "locked"]
 
 
-def take_window(trial: "Trial") -> dict[str, Any]:
+def take_window(trial: "Trial", call_ns: float) -> dict[str, Any]:
     """Take the window of the kernel alone, and drop the samples that a slowdown of the card touched.
+
+    `call_ns` is about what a call takes.
 
     Returns what the side says of it, with the samples that count; `seen` is the stretch, `slowdown` says what was
     dropped, `spoiled` that it was too much, and then no sample is dropped.
@@ -32,7 +34,7 @@ def take_window(trial: "Trial") -> dict[str, Any]:
     for _ in range(TRIES):
         trial.deadline += watch.rest()
         with watch.stretch() as seen:
-            facts: dict[str, Any] = trial.kernel("window", key=KERNEL, budget=trial.budget())
+            facts: dict[str, Any] = trial.kernel("window", key=KERNEL, budget=trial.budget(call_ns))
         survived = watch.survivors(facts.pop("spans_ns"), seen.begin_s)
         watch.learn(survived.dropped > 0)
         if survived.enough:

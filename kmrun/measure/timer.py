@@ -11,6 +11,7 @@ twice its size is written, then a second buffer of its size is read, so that no 
 
 import ctypes
 import gc
+import math
 import resource
 import sys
 import time
@@ -40,12 +41,16 @@ UNDISTURBED_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """When to stop: `min_ns` counts samples only and yields to `max_ns`, which is wall time with flushes."""
+    """When to stop: `min_ns` counts samples only and yields to `max_ns`, which is wall time with flushes.
+
+    Both leave room for the samples that bound a median; `hard_ns` does not, it is what time there is at all.
+    """
 
     min_ns: float
     max_ns: float
     rel_ci: float
     at_least: int = 10
+    hard_ns: float = math.inf
 
 
 class Stopwatch(Protocol):
@@ -299,6 +304,8 @@ class Sampler:
                     progress(number + 1)
                     next_word = wall + 200_000_000
                 if wall >= budget.max_ns and number + 1 >= min(LEAST_SAMPLES, budget.at_least):
+                    return samples
+                if wall >= budget.hard_ns:
                     return samples
                 if sampled_ns >= budget.min_ns and number + 1 >= next_look:
                     chosen, _ = samples.chosen()

@@ -21,6 +21,7 @@ from kmrun.measure.asking import Asking, Over
 from kmrun.measure.beside import time_rivals
 from kmrun.measure.observing import clock_mode, note_slowdown, observed, take_window
 from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
+from kmrun.measure.room import need_room, window_s
 from kmrun.measure.verifying import verify_time
 
 if TYPE_CHECKING:
@@ -260,7 +261,9 @@ class Trial(Asking):
 
     def _check_calls(self) -> None:
         for slot in (0, 1):
-            self._compare(slot, self.call(slot)["tree"])
+            called = self.call(slot)
+            self._compare(slot, called["tree"])
+        need_room(self, called["wall_ns"])
 
     def call(self, slot: int, at: int = 0) -> dict[str, Any]:
         """Run the kernel once on a slot; the first call (JIT, autotune) has its own time-out and stands apart."""
@@ -349,7 +352,7 @@ class Trial(Asking):
         facts |= self.kernel("warm_up", key=KERNEL, most_ns=most, at_least=at_least)
         self.kernel("refresh")
         self.progress("timing")
-        facts |= take_window(self)
+        facts |= take_window(self, facts["call_ns"])
         return tuple(facts.pop("samples_ns")), facts
 
     def bytes_per_call(self) -> int:
@@ -359,10 +362,10 @@ class Trial(Asking):
     def warm_up_limits(self, call_ns: float) -> tuple[float, int]:
         """Return the most time for a warm-up, and its least number of calls."""
         most = min(WARM_MOST_NS, self.case.timing.max_time_ms * 1e6 / (4 if self.run.options.quick else 1))
-        return most, 10 if call_ns * 10 < most else 3
+        return most, 10 if call_ns * 10 < most else 3 if call_ns < most else 1
 
-    def budget(self) -> dict[str, float]:
-        """Return the stopping rule of the window.
+    def budget(self, call_ns: float = 0.0) -> dict[str, float]:
+        """Return the stopping rule of the window of calls of about this length.
 
         `--quick` takes a quarter of the time, and so does a comparison of versions where nothing else is promised.
         """
@@ -372,6 +375,7 @@ class Trial(Asking):
             "max_ns": timing.max_time_ms * 1e6 * share,
             "rel_ci": timing.rel_ci,
             "at_least": 10,
+            "hard_ns": window_s(self, call_ns) * 1e9,
         }
 
     def _check_again(self) -> None:

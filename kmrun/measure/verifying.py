@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 ABOVE_NS = {"cpu": 20e3, "cuda": 200e3, "rocm": 200e3}
 SLACK = 0.10
 TRIES, MOST_NS = 8, 100e6
+ROOM_SHARE = 0.25
+"""Of what is left of the case's time: a slow kernel's goes into samples."""
 
 
 def verify_time(trial: "Trial", call_ns: float) -> None:
@@ -31,6 +33,8 @@ def verify_time(trial: "Trial", call_ns: float) -> None:
     forged = []
     for attempt in range(TRIES):
         calls = max(1, min(5000, int(min(20e6 * 2**attempt, MOST_NS) / call_ns)))
+        if 3 * calls * call_ns / 1e9 > ROOM_SHARE * trial.left_s:
+            break
         seen, told = [], []
         for count in (calls, 2 * calls):
             begin = time.perf_counter_ns()
@@ -42,6 +46,6 @@ def verify_time(trial: "Trial", call_ns: float) -> None:
             return
         forged.append(ours > (1 + 3 * SLACK) * max(theirs, 0.0) and ours - theirs > 5e6)
     trial.know(time_verified=False)
-    if all(forged):
+    if len(forged) == TRIES and all(forged):
         trial.over(findings.time_disagrees(ours / calls, theirs / calls))
     trial.label("time unverified")

@@ -71,6 +71,11 @@ def raises(x, y):
     raise ValueError("boom")
 
 
+def slow(x, y):
+    time.sleep(0.25)
+    return x + y
+
+
 def hangs(x, y):
     print("about to sleep", flush=True)
     time.sleep(1000)

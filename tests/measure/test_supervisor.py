@@ -261,6 +261,22 @@ def test_a_buffer_of_the_kernel_s_own_is_allowed(supervisor):
     assert supervisor.measure(case("static_buffer")).correct is True
 
 
+def test_a_slow_kernel_gets_fewer_samples_rather_than_a_time_out(supervisor):
+    two = (Implementation("one", "torch:add"), Implementation("other", "torch:add"))
+    seen = supervisor.measure(case("slow", case_timeout_s=5, versus=two, timing=Timing(max_time_ms=3000)))
+    assert seen.findings == ()
+    assert (seen.correct, len(seen.rivals)) == (True, 2)
+    assert 1 <= len(seen.samples_ns) <= 12
+
+
+def test_a_kernel_whose_time_has_no_room_for_samples_is_undecided_not_broken(supervisor):
+    seen = supervisor.measure(case("slow", case_timeout_s=1.5))
+    (finding,) = seen.findings
+    assert (finding.code, finding.fault, finding.outcome) == ("too_slow", "undecided", "inconclusive")
+    assert finding.sentence.startswith("a call takes 0.2")
+    assert (seen.correct, seen.samples_ns) == (True, ())
+
+
 def test_a_hanging_kernel_is_killed_and_its_last_words_are_shown(supervisor):
     finding = only_finding(supervisor, case("hangs", first_call_timeout_s=2))
     assert (finding.code, finding.fault) == ("timeout", "kernel")

@@ -61,7 +61,7 @@ class Trial:
             spans.append((begin, time.perf_counter_ns()))
         return {"samples_ns": ALL, "spans_ns": spans, "kept": 2}
 
-    def budget(self) -> dict[str, float]:
+    def budget(self, call_ns: float) -> dict[str, float]:
         return {}
 
     def progress(self, text: str) -> None: ...
@@ -79,7 +79,7 @@ def taken(
     with Watch(device, lambda: [], source) as seen:
         trial = Trial(Run(seen, device, quick), **case)
         begun = clock()
-        facts = observing.take_window(trial) | {"begun_s": begun}  # type: ignore[arg-type]
+        facts = observing.take_window(trial, 1e6) | {"begun_s": begun}  # type: ignore[arg-type]
         observing.note_slowdown(trial, facts)  # type: ignore[arg-type]
         trial.known["observed"] = observing.observed(trial, facts)  # type: ignore[arg-type]
     return trial, facts
@@ -108,7 +108,7 @@ def test_no_power_is_read_where_there_is_none_or_no_time_for_it() -> None:
     assert taken(drawing(50.0), quick=True)[0].asked == ["window"]
     with Watch(GPU, lambda: [], drawing(50.0)) as seen:
         trial = Trial(Run(seen))
-        facts = observing.take_window(trial) | {"begun_s": 0.0}  # type: ignore[arg-type]
+        facts = observing.take_window(trial, 1e6) | {"begun_s": 0.0}  # type: ignore[arg-type]
         assert observing.observed(trial, facts, power=False).power_w is None  # type: ignore[arg-type]
 
 
@@ -129,9 +129,9 @@ def test_a_card_that_names_no_reasons_is_held_against_the_run_s_own_clock() -> N
     with Watch(GPU, lambda: [], scripted(lambda at_s: Reading(at_s, clocks["now"]))) as seen:
         trial = Trial(Run(seen))
         for _ in range(2):
-            assert observing.take_window(trial)["slowdown"] == ""  # type: ignore[arg-type]
+            assert observing.take_window(trial, 1e6)["slowdown"] == ""  # type: ignore[arg-type]
         clocks["now"] = 1200.0
-        facts = observing.take_window(trial)  # type: ignore[arg-type]
+        facts = observing.take_window(trial, 1e6)  # type: ignore[arg-type]
     assert facts["spoiled"]
     assert "clock far below the run's own" in facts["slowdown"]
 
@@ -159,7 +159,7 @@ def test_a_card_that_cools_down_counts_again(quick_pauses: list[float]) -> None:
     source = scripted(lambda at_s: Reading(at_s, 900.0, throttle=HOT if hot["now"] else ()))
     with Watch(GPU, lambda: [], source) as seen:
         trial = Cooling(Run(seen))
-        facts = observing.take_window(trial)  # type: ignore[arg-type]
+        facts = observing.take_window(trial, 1e6)  # type: ignore[arg-type]
     assert trial.asked[0] == "window"
     assert 2 <= len(trial.asked) <= 3
     assert len(facts["samples_ns"]) >= 5
@@ -248,5 +248,5 @@ def test_an_end_inside_the_window_ends_the_watching_too() -> None:
             raise Over
 
     with Watch(GPU, lambda: [], drawing(50.0)) as seen, pytest.raises(Over):
-        observing.take_window(Broken(Run(seen)))  # type: ignore[arg-type]
+        observing.take_window(Broken(Run(seen)), 1e6)  # type: ignore[arg-type]
     assert seen.rest() == 0.0

@@ -1,0 +1,33 @@
+"""What fits into the time of a case: of a slow kernel fewer samples are taken, rather than time it out. No torch."""
+
+from typing import TYPE_CHECKING
+
+from kmrun.core.statistics import median
+from kmrun.measure import findings
+
+if TYPE_CHECKING:
+    from kmrun.measure.trial import Trial
+
+LEAST_CALLS, CALLS_KEPT_BACK = 12, 2
+"""Eight samples bound a median; four calls go before and after them."""
+
+
+def need_room(trial: "Trial", call_ns: float) -> None:
+    """End a case whose time has no room for samples, rather than run into its time-out.
+
+    Raises:
+        Over: it has none.
+    """
+    if LEAST_CALLS * call_ns / 1e9 > trial.left_s:
+        trial.over(findings.too_slow(call_ns / 1e9, trial.case.case_timeout_s, LEAST_CALLS))
+
+
+def has_room(trial: "Trial", seconds: float) -> bool:
+    """Whether so much of the kernel's time can be spent, with what the checks at the end take kept back."""
+    call_s = median(trial.known["samples_ns"]) / 1e9
+    return seconds + CALLS_KEPT_BACK * call_s <= trial.left_s
+
+
+def window_s(trial: "Trial", call_ns: float) -> float:
+    """Return the most that a window may take: half of what is left, or what the samples take that bound a median."""
+    return min(max(trial.left_s / 2, 8.5 * call_ns / 1e9), 1e6)
