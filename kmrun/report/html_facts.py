@@ -1,6 +1,7 @@
 """The tables around the figures of a run: what the machine did, where all this comes from, how to run it again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kmrun.core.result import Result
 from kmrun.report.html_parts import FOLD, Cell, Head, Line, Table, hoisted, number, without_empty_columns
@@ -57,11 +58,9 @@ def telemetry_table(result: Result) -> Table | None:
     )
     table = without_empty_columns(Table("While each case was timed", heads, tuple(lines)), ("case",))
     table = hoisted(table, ("case", "clock MHz", "W"))
-    return (
-        Table(table.caption, table.heads, table.lines, folded=len(lines) > FOLD)
-        if len(table.heads) > 1
-        else None
-    )
+    if len(table.heads) == 1:
+        return None
+    return replace(table, folded=len(lines) > FOLD, css="slim" if len(table.heads) <= _SLIM else "")
 
 
 def repro_table(result: Result) -> Table:

@@ -62,7 +62,7 @@ def calls_table(result: Result) -> Table | None:
         Head("calls in a sample", "num"),
         Head("first call, ms", "num", "compiling and tuning included"),
         Head("submit, us", "num", "time of the host for one call"),
-        Head("timer, us", "num", "spread of an empty timed call"),
+        Head("timer noise, us", "num", "spread of an empty timed call"),
         Head("memory, MiB", "num", "the most that a call held"),
         Head("caches"),
         Head("clock"),

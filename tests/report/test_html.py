@@ -168,6 +168,18 @@ def test_every_rival_has_a_row_and_what_is_around_a_call_is_told():
     assert "caches cold, clock sustained, isolation paired, exchange shm" in calls.text
 
 
+def test_telemetry_is_drawn_and_told():
+    telemetry = section(parsed(result_page([gpu_result()], CARDS)), "Telemetry")
+    assert len(telemetry.all("svg", class_="strip")) == 2
+    assert len(telemetry.all("tbody")[0].all("tr")) == 32
+    assert "1695 of 1980" in telemetry.text
+    assert (
+        "In every row: memory MHz 2619, \N{DEGREE SIGN}C 64, mJ/call 210, slowed by power cap 80 %"
+        in telemetry.text
+    )
+    assert "Telemetry" not in [heading.text for heading in parsed(result_page([make_result()], {})).all("h2")]
+
+
 def test_results_of_one_suite_stand_side_by_side():
     first = gpu_result(environment={"git": {"commit": "a" * 40, "dirty": False}})
     other = gpu_result(seed=8, environment={"git": {"commit": "b" * 40, "dirty": True}})
