@@ -30,6 +30,9 @@ from kmrun.store.targets import TargetFile
 SESSIONS = 10
 """Fresh processes behind each case of a baseline: by ranks ten against ten can tell 1 in 184756."""
 
+NOISY = 0.03
+"""A spread between sessions above this hides what a baseline is there to find."""
+
 SETTLE_S = 60.0
 """What a suspect may take, as with `--against`."""
 
@@ -98,6 +101,12 @@ class Saving(Companion):
             )
         for name in left:
             self.say(f"warning: not in the baseline: {name}\n")
+        noisy = [case for case in cases.values() if case.spread > NOISY]
+        if noisy:
+            worst = max(noisy, key=lambda case: case.spread)
+            told = f"{count(len(noisy), 'case')} differ by over {NOISY * 100:.0f} % from process to process"
+            at_worst = f"{worst.id} by {worst.spread * 100:.0f} %"
+            self.say(f"warning: {told} ({at_worst}): save it again while the machine has less else to do\n")
 
     def _kept(self, earlier: Baseline, suite: Suite) -> list[BaselineCase]:
         """Return the cases of an earlier baseline that this run leaves alone."""

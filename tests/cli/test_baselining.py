@@ -293,3 +293,11 @@ def test_a_suspect_that_takes_too_long_is_judged_by_what_there_is(kmrun, suite, 
     ran = kmrun(suite, "--against-baseline", "-k", TWO)
     assert ran.code == 4
     assert "out of time after 1 fresh process" in " ".join(ran.out.split())
+
+
+def test_a_noisy_saving_is_warned_of(kmrun, suite, machine):
+    machine.noise = 0.2
+    ran = kmrun(suite, "--save-baseline")
+    assert ran.code == 0
+    assert ran.err.startswith("warning: 2 cases differ by over 3 % from process to process (add[n=")
+    assert FILE.exists()
