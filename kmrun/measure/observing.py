@@ -93,7 +93,7 @@ def _power(trial: "Trial", call_ns: float) -> tuple[float | None, float | None]:
     where nothing reads power, with `--quick`, and for calls so long that the case has no time for it.
     """
     watch, enough_s = trial.run.watch, 1.05 * POWER_WINDOW_S
-    room_s = trial.case.case_timeout_s / 4
+    room_s = trial.left_s / 4
     if not watch.reads_power or trial.run.options.quick or max(enough_s, call_ns / 1e9) > room_s:
         return None, None
     trial.progress("reading its power")

@@ -42,6 +42,7 @@ class Trial:
 
     def __init__(self, run: Run, **case: Any) -> None:
         self.run, self.case, self.deadline = run, make_case(**case), 0.0
+        self.left_s = self.case.case_timeout_s
         self.known: dict[str, Any] = {"samples_ns": (40e6,) * 5}
         self.labels: list[str] = []
         self.findings: list[Any] = []
