@@ -32,7 +32,7 @@ from kmrun.measure.version import Entrant, Inputs, Version, VersionFailed
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
 
-SCREEN_BLOCKS, SCREEN_S = 60, 2.0
+SCREEN_BLOCKS, SCREEN_S = 150, 2.0
 PAIR_BLOCKS_LEAST, PAIR_BLOCKS, PAIR_BLOCKS_MOST, PAIR_S = 3, 8, 32, 0.25
 """Blocks of a fresh pair: as many as fit the time, at least eight where a block is short."""
 
@@ -126,7 +126,9 @@ class Comparison:
                 spent = time.monotonic() - begin
                 if seen.outcome != "open" or len(logs) >= SCREEN_BLOCKS:
                     break
-                if spent > SCREEN_S and len(logs) >= SCREEN_LEAST:
+                # What leans to the good side is worth waiting for: fresh pairs would take longer.
+                patience = 2 * SCREEN_S if seen.value < math.log1p(self._gate.margin) else SCREEN_S
+                if spent > patience and len(logs) >= SCREEN_LEAST:
                     break
         return self._gate.cleared(seen, len(logs)) if seen.outcome == "clear" else None
 
