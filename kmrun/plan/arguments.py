@@ -38,8 +38,10 @@ class Arguments:
         self.path = path
         self.expressions = expressions
         self.report = expressions.report
-        self.builders: dict[str, Builder] = {**kernel.args, **kernel.kwargs}
-        self.keywords = frozenset(kernel.kwargs)
+        # A name in both sections was told where names are collected; elsewhere it means the first.
+        by_keyword = {name: builder for name, builder in kernel.kwargs.items() if name not in kernel.args}
+        self.builders: dict[str, Builder] = {**kernel.args, **by_keyword}
+        self.keywords = frozenset(by_keyword)
         self.tensors = frozenset(
             name
             for name, builder in self.builders.items()

@@ -15,7 +15,7 @@ from kmrun.plan.axes import Axes, Point
 from kmrun.plan.definition import Definition, closure
 from kmrun.plan.ids import shown_value
 from kmrun.plan.maker import exact
-from kmrun.plan.report import Failure, Report, place_in_kernel
+from kmrun.plan.report import UNKNOWN_DTYPE, Failure, Report, place_in_kernel
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
@@ -55,7 +55,7 @@ class Blame:
             formula = texts.get(path)
             related = _related_axes(group.failure, formula, shown_axes, definitions)
             failing = frozenset(group.points)
-            if any(axis in related.every and failing <= at for axis, at in told):
+            if any(name in related.names and failing <= at for name, at in told):
                 continue
             axis = _guilty(
                 related, [points[index] for index in group.points], good, group.failure.code, axes.word_axes
@@ -64,6 +64,8 @@ class Blame:
             place = axes.place(first, axis) if axis is not None else None
             if axis is None or place is None:
                 _tell_formula(report, group.failure, formula, first, shown_axes, bool(good))
+                if related.name is not None:
+                    told.append((related.name, failing))
                 continue
             told.append((axis, failing))
             notes = (f"in {place_in_kernel(path)}: {formula.text}",) if formula is not None else ()
@@ -75,11 +77,17 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class _Related:
-    """Axes that a failure depends on: `exact` if its span is just an axis, `near` those in the span."""
+    """Axes that a failure depends on: `exact` if its span is just an axis, `near` those in the span.
+
+    `names` are all names that it depends on, `name` the one that is its whole span: a wrong `let` is met by
+    each formula that uses it.
+    """
 
     exact: str | None
     near: tuple[str, ...]
     every: tuple[str, ...]
+    names: frozenset[str] = frozenset()
+    name: str | None = None
 
 
 def _related_axes(
@@ -94,10 +102,13 @@ def _related_axes(
     in_span = [word for word in _WORD.findall(text) if word in formula.names]
     near = closure(in_span, definitions)
     every = closure(formula.names, definitions)
+    name = text.strip() if text.strip() in formula.names else None
     return _Related(
-        exact=text.strip() if text.strip() in shown_axes else None,
+        exact=name if name in shown_axes else None,
         near=tuple(axis for axis in shown_axes if axis in near),
         every=tuple(axis for axis in shown_axes if axis in every),
+        names=every,
+        name=name,
     )
 
 
@@ -114,7 +125,7 @@ def _guilty(
         # of numbers or lists where the formula wants another kind of value.
         if related.exact in word_axes:
             return None
-        if code == WRONG_TYPE and not any(
+        if code in (WRONG_TYPE, UNKNOWN_DTYPE) and not any(
             isinstance(point.axes.get(related.exact or ""), str) for point in failing
         ):
             return None

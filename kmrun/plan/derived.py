@@ -117,7 +117,9 @@ def lengths_maker(
     lens = builder.lens
     if lens not in expressions.names:
         hint = did_you_mean(lens, expressions.shown) or "a 'ragged' axis is a list of lengths"
-        expressions.report.error(UNKNOWN_ARGUMENT, (*path, "lens"), f"there is no list '{lens}'", hint)
+        expressions.report.unknown(
+            lens, UNKNOWN_ARGUMENT, (*path, "lens"), f"there is no list '{lens}'", hint
+        )
         return None
     expressions.use(lens)
     if dtype is None or own is None:

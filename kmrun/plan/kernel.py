@@ -61,9 +61,10 @@ class PreparedKernel:
         settings.check_mutates(kernel, path, self.arguments)
         check_repeats(kernel, path, self.names, report)
         self._check_mode()
-        self.can_evaluate = check_rows(kernel, path, self.expressions.used, report) and self.names.sound
+        self.can_evaluate = check_rows(kernel, path, self.expressions.used, self.names.unusable, report)
         self.common = self._common(defaults, default_tolerance, folder)
-        report.tell_unknown()
+        # A word that names nothing may well be what an unusable name was meant to be.
+        report.tell_unknown(but=len(self.names.unusable))
 
     @property
     def has_errors(self) -> bool:
@@ -92,7 +93,8 @@ class PreparedKernel:
         found += self.arguments.definitions()
         if self.kernel.outputs is not None:
             found += output_definitions(self.kernel.outputs, (*self.path, "outputs"), self.arguments)
-        return in_order(found, self.report)
+        # A name with two meanings makes circles that are none.
+        return in_order(found, Report() if self.names.unusable else self.report)
 
     def _check_mode(self) -> None:
         if self.kernel.mode == "forward" and "grad" in self.kernel.model_fields_set:

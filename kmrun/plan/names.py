@@ -17,8 +17,8 @@ DEVICE = "device"
 class Names:
     """The names of a kernel. `axes` in id order: the rows' keys, then the matrix's, then the ragged ones.
 
-    `opaque` are arguments whose form is known only when `init: call` has run. `sound` is false when a name
-    has two meanings, or is `reserved`, a word of the formulas themselves: then nothing can be evaluated.
+    `opaque` are arguments whose form is known only when `init: call` has run. `reserved` are words of the
+    formulas themselves, `doubled` names with two meanings; with either nothing can be evaluated.
     """
 
     axes: tuple[str, ...]
@@ -26,15 +26,20 @@ class Names:
     arguments: tuple[str, ...]
     outputs: tuple[str, ...]
     opaque: frozenset[str]
-    sound: bool
     reserved: frozenset[str] = frozenset()
+    doubled: frozenset[str] = frozenset()
+
+    @property
+    def unusable(self) -> frozenset[str]:
+        """Names that were told as wrong; what was meant to have them may now be missed elsewhere."""
+        return self.reserved | self.doubled
 
 
 def collect(kernel: Kernel, path: Path, report: Report) -> Names:
     """Return the names of a kernel; report those that are taken twice or cannot be used."""
     taken: dict[str, str] = {}
     reserved: set[str] = set()
-    sound = True
+    doubled: set[str] = set()
     for name, kind, place in _definitions(kernel, path):
         fault = _reserved(name, kind)
         if fault and name not in reserved:
@@ -42,7 +47,7 @@ def collect(kernel: Kernel, path: Path, report: Report) -> Names:
             report.error(RESERVED_NAME, place, f"'{name}' {fault}", hint, on_key=True)
             reserved.add(name)
         elif name in taken and not fault and not (kind == "axis" and taken[name] == "axis"):
-            sound = False
+            doubled.add(name)
             report.error(
                 NAME_TAKEN,
                 place,
@@ -61,8 +66,8 @@ def collect(kernel: Kernel, path: Path, report: Report) -> Names:
         arguments=tuple(arguments),
         outputs=tuple(kernel.outputs or ()),
         opaque=frozenset(name for name, builder in arguments.items() if builder.init == "call"),
-        sound=sound and not reserved,
         reserved=frozenset(reserved),
+        doubled=frozenset(doubled),
     )
 
 

@@ -106,9 +106,13 @@ class Report:
         found = Problem(code, path, message, hint, tuple(notes), offset=offset, length=length)
         self._unknown.setdefault(word, []).append(found)
 
-    def tell_unknown(self) -> None:
-        """Add the errors held back: each word at its first place, the others in a note."""
-        for found in self._unknown.values():
+    def tell_unknown(self, but: int = 0) -> None:
+        """Add the errors held back: each word at its first place, the others in a note.
+
+        Up to `but` words are not told: so many names were told as unusable, and may be what these words mean.
+        """
+        told = self._unknown.values() if len(self._unknown) > but else ()
+        for found in told:
             first, *others = found
             if others:
                 places = ", ".join(dict.fromkeys(place_in_kernel(problem.path) for problem in others))

@@ -10,16 +10,19 @@ from kmrun.plan.report import UNEVEN_ROW, Report
 from kmrun.schema.suite import Kernel
 
 
-def check_rows(kernel: Kernel, path: Path, used: Collection[str], report: Report) -> bool:
+def check_rows(
+    kernel: Kernel, path: Path, used: Collection[str], unusable: Collection[str], report: Report
+) -> bool:
     """Return whether all rows bind the same axes; report each stray key, and rows that lack axes, once.
 
-    What most rows bind is right; where they are split, what the kernel's formulas (`used`) mention.
+    What most rows bind is right; where they are split, what the kernel's formulas (`used`) mention. The names
+    that are `unusable` were told already; with one of them no rows are right.
     """
     rows = kernel.cases or ()
-    expected = _expected(rows, kernel, used)
-    known = {*expected, *kernel.matrix, DEVICE}
+    expected = [name for name in _expected(rows, kernel, used) if name not in unusable]
+    known = {*expected, *unusable, *kernel.matrix, DEVICE}
     told: set[str] = set()
-    even = True
+    even = not unusable
     for index, row in enumerate(rows):
         missing = [name for name in expected if name not in row]
         extra = [name for name in row if name not in known]

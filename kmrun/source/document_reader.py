@@ -10,7 +10,7 @@ from kmrun.core.problem import Problem
 from kmrun.source import schema_errors
 from kmrun.source.diagnostics import InvalidSuite
 from kmrun.source.document import Document
-from kmrun.source.suite_reader import is_spoiled, to_diagnostics
+from kmrun.source.suite_reader import is_echo, to_diagnostics
 from kmrun.source.yaml_loader import load_file
 
 M = TypeVar("M", bound=BaseModel)
@@ -27,7 +27,7 @@ def read_document(path: Path, model: type[M], name: str | None = None) -> tuple[
         result = model.model_validate(loaded.document.value)
     except ValidationError as error:
         found = schema_errors.problems(error, model, loaded.document.value)
-        problems = [item for item in found if not is_spoiled(item.path, loaded.document)]
+        problems = [item for item in found if not is_echo(item, loaded.document)]
         raise InvalidSuite([*loaded.diagnostics, *to_diagnostics(problems, loaded.document)]) from None
     if loaded.diagnostics:
         raise InvalidSuite(loaded.diagnostics)

@@ -5,7 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from kmrun.core.case import Path
 from kmrun.core.problem import Problem
+from kmrun.source import model_shape
 from kmrun.source import schema_messages as messages
 from kmrun.source.schema_messages import SchemaError
 from kmrun.source.suggest import meant
@@ -18,7 +20,7 @@ def problems(error: ValidationError, root: type[BaseModel], value: Any) -> list[
     """Return one problem for each mistake that pydantic found in `value`."""
     errors = [_placed(item, value) for item in error.errors(include_url=False)[:MOST]]
     errors = _without_echoes(errors)
-    folded = _folded(errors)
+    folded = {**_of_another_kind(errors, root), **_folded(errors)}
     return [
         folded.get(id(item)) or messages.problem(item, root) for item in errors if folded.get(id(item), item)
     ]
@@ -92,7 +94,9 @@ def _folded(errors: Sequence[SchemaError]) -> dict[int, Problem | None]:
             ]
             wanted = str(item.path[-1])
             near = next((one for one in unknown if meant(str(one.path[-1]), [wanted]) == wanted), None)
-            if near is not None:
+            if wanted == "target" and any(meant(str(one.path[-1]), ["extends"]) for one in unknown):
+                result[id(item)] = None  # what it extends has one
+            elif near is not None:
                 hint = f"did you mean '{wanted}'?"
                 result[id(near)] = Problem(
                     messages.UNKNOWN_KEY, near.path, messages.unknown(near), hint, on_key=True
@@ -113,6 +117,30 @@ def _folded(errors: Sequence[SchemaError]) -> dict[int, Problem | None]:
                 message = f"'{followers[0].path[-1]}' seems to belong under '{name}', which has no value"
                 result[id(followers[0])] = Problem("K105", followers[0].path, message, hint, on_key=True)
                 result[id(item)] = None
+    return result
+
+
+def _of_another_kind(errors: Sequence[SchemaError], root: type[BaseModel]) -> dict[int, Problem | None]:
+    """Fold the keys that belong to another `init`, `dist`, `metric` or `units`, and those that it lacks."""
+    result: dict[int, Problem | None] = {}
+    strange: dict[Path, list[SchemaError]] = {}
+    for item in errors:
+        is_of_a_kind = len(item.location) > 1 and str(item.location[-2]).startswith("@")
+        if item.type == "extra_forbidden" and is_of_a_kind:
+            strange.setdefault(item.path[:-1], []).append(item)
+    for place, unknown in strange.items():
+        first, union = unknown[0], unknown[0].location[:-2]
+        expected = model_shape.at(root, union)
+        lacks = [one for one in errors if one.type == "missing" and one.path[:-1] == place]
+        fitting = [
+            tag
+            for tag in expected.tags
+            if first.parent.keys() <= set(model_shape.at(root, (*union, f"@{tag}")).keys)
+        ]
+        if expected.tag_key is None or not fitting or len(unknown) + len(lacks) == 1:
+            continue
+        result.update(dict.fromkeys(map(id, (*unknown, *lacks)), None))
+        result[id(first)] = messages.of_another_kind(first, expected.tag_key, fitting, len(unknown))
     return result
 
 

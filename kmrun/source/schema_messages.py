@@ -1,5 +1,6 @@
 """The sentences for what a document model refuses: what is wrong, what was found, what was probably meant."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,14 @@ def _extra(item: SchemaError, expected: model_shape.Expected) -> Problem:
     hint = f"did you mean '{near}'?" if near else _elsewhere(name, expected.model)
     note = (f"keys here: {listed(keys, 40)}",) if keys else ()
     return Problem(UNKNOWN_KEY, item.path, unknown(item), hint, note, on_key=True)
+
+
+def of_another_kind(item: SchemaError, tag_key: str, fitting: Sequence[str], strangers: int) -> Problem:
+    """Return the problem of a mapping whose `tag_key` is one kind, and whose keys are those of others."""
+    message = f"'{item.path[-1]}' does not go with {tag_key}: {item.parent[tag_key]}"
+    them = "it" if strangers == 1 else "these keys"
+    hint = f"{tag_key}: {listed(fitting, 4)} take{'s' if len(fitting) == 1 else ''} {them}"
+    return Problem(UNKNOWN_KEY, item.path, message, hint, on_key=True)
 
 
 def _elsewhere(name: str, model: type[BaseModel] | None) -> str:

@@ -79,7 +79,7 @@ def examine(path: FilePath, name: str | None = None) -> Examined:
     suite, indices, more = _validated(document, lost)
     bare = bare_axis_values(document)
     more = [*more, *bare]
-    problems = [item for item in (*problems, *more) if not is_spoiled(item.path, document)]
+    problems = [item for item in (*problems, *more) if not is_echo(item, document)]
     found = [*loaded.diagnostics, *foreign, *to_diagnostics(problems, document)]
     spoiled = {place[1] for place in document.spoiled if len(place) > 1 and place[0] == "kernels"}
     spoiled |= {item.path[1] for item in bare}
@@ -193,6 +193,8 @@ def _only(suite: Suite, indices: tuple[int, ...], wanted: list[int]) -> tuple[Su
     return suite.model_copy(update={"kernels": kernels}), tuple(wanted)
 
 
-def is_spoiled(path: Path, document: Document) -> bool:
-    """Return whether the loader already reported a mistake there, so that nothing else is to be said."""
-    return any(path[: len(place)] == place for place in document.spoiled)
+def is_echo(item: Problem, document: Document) -> bool:
+    """Return whether a problem stands where the loader reported a mistake, or judges a value that holds one."""
+    within = any(item.path[: len(place)] == place for place in document.spoiled)
+    around = bool(item.path) and any(place[: len(item.path)] == item.path for place in document.spoiled)
+    return within or (around and not item.on_key)
