@@ -73,6 +73,16 @@ class Job:
     locate: Locate = lambda path: None
 
 
+@dataclass(frozen=True)
+class _Scored:
+    """A case that was measured, and what was made of it."""
+
+    case: Case
+    found: Measurement
+    judged: Judgement
+    entry: CaseResult
+
+
 @dataclass
 class _Going:
     """A suite under way: what is known so far."""
@@ -89,36 +99,31 @@ class _Going:
     listed: frozenset[str]
     suite: Suite
     ceilings: Ceilings = field(default_factory=Ceilings)
-    found: list[tuple[Case, Measurement]] = field(default_factory=list)
-    judged: list[Judgement] = field(default_factory=list)
-    entries: list[CaseResult] = field(default_factory=list)
+    scored: list[_Scored] = field(default_factory=list)
     wall_s: float = 0.0
     seed: int | None = None
 
     def add(self, case: Case, found: Measurement) -> None:
         """Score and judge a case that was measured."""
-        held_hz = found.observed.window.sm_hz if found.observed else None
-        roofs = roofs_of(case, self.card, self.device.max_clock_hz, held_hz)
-        scored = score(case, found, self.device, self.ceilings, roofs)
-        listed = case.kernel in self.listed
-        judged = judge(case, found, scored, self.device.kind, roofs.card, self.alpha, listed)
-        self.found.append((case, found))
-        self.judged.append(judged)
-        self.entries.append(case_result(case, found, scored, judged, self.job.locate))
+        self.scored.append(self._score(case, found, self.ceilings))
 
     def held_against(self, ceilings: Ceilings) -> None:
         """Score and judge everything again: the machine may have delivered more after the cases."""
-        self.ceilings, found = ceilings, self.found
-        self.found, self.judged, self.entries = [], [], []
-        for case, measured in found:
-            self.add(case, measured)
+        # Built aside: an interrupt in between must lose none of them.
+        self.scored = [self._score(each.case, each.found, ceilings) for each in self.scored]
+        self.ceilings = ceilings
+
+    def _score(self, case: Case, found: Measurement, ceilings: Ceilings) -> _Scored:
+        held_hz = found.observed.window.sm_hz if found.observed else None
+        roofs = roofs_of(case, self.card, self.device.max_clock_hz, held_hz)
+        scored = score(case, found, self.device, ceilings, roofs)
+        listed = case.kernel in self.listed
+        judged = judge(case, found, scored, self.device.kind, roofs.card, self.alpha, listed)
+        return _Scored(case, found, judged, case_result(case, found, scored, judged, self.job.locate))
 
     def done(self) -> list[Done]:
         """Return what the run's companion is told of the cases."""
-        return [
-            Done(case, found, entry.verdict, entry.bound)
-            for (case, found), entry in zip(self.found, self.entries, strict=True)
-        ]
+        return [Done(each.case, each.found, each.entry.verdict, each.entry.bound) for each in self.scored]
 
     def document(self, complete: bool) -> Result:
         """Return the result document as of now."""
@@ -134,7 +139,7 @@ class _Going:
             device=device_entry(self.device, self.card.id if self.card else None),
             environment=self.environment,
             ceilings=ceiling_entry(self.ceilings),
-            cases=tuple(self.entries),
+            cases=tuple(each.entry for each in self.scored),
         )
 
 
@@ -189,7 +194,7 @@ class Session:
         except KmrunError as error:
             outcome.stopped = error
         outcome.results = self._documents()
-        outcome.judgements = [judgement for going in self._going for judgement in going.judged]
+        outcome.judgements = [each.judged for going in self._going for each in going.scored]
         if outcome.results:
             self._save(outcome.results)
         return outcome

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kmrun.core.measurement import Finding
@@ -77,6 +77,7 @@ class Launcher:
         self._control: socket.socket | None = None
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._living: set[int] = set()
+        self._asked = 0
         self.lost = False
         """Whether the zygote was killed: every side died with it."""
 
@@ -91,8 +92,7 @@ class Launcher:
         descriptors = [theirs.fileno(), arena, vault, writing]
         if sys.platform == "linux":
             control = self._zygote_control()
-            socket.send_fds(control, [b'{"spawn":true}'], descriptors)
-            pid = int(self._answer(control)["pid"])
+            pid = int(self._request(control, {"spawn": True}, descriptors)["pid"])
         else:
             words = [sys.executable, "-m", "kmrun.measure.worker", str(os.getpid()), *map(str, descriptors)]
             child = subprocess.Popen(
@@ -157,7 +157,7 @@ class Launcher:
             )
             theirs.close()
             self._control = ours
-            self._answer(ours)
+            self._answer(ours, 0)
         return self._control
 
     def _lose_zygote(self) -> None:
@@ -165,23 +165,32 @@ class Launcher:
         self._living.clear()
         self.lost = True
 
-    def _request(self, control: socket.socket, request: dict[str, Any]) -> dict[str, Any]:
+    def _request(
+        self, control: socket.socket, request: dict[str, Any], descriptors: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        self._asked += 1
+        body = json.dumps({**request, "id": self._asked}).encode()
         try:
-            control.send(json.dumps(request).encode())
+            if descriptors:
+                socket.send_fds(control, [body], list(descriptors))
+            else:
+                control.send(body)
         except OSError as error:
             raise ChannelClosed(str(error)) from error
-        return self._answer(control)
+        return self._answer(control, self._asked)
 
     @staticmethod
-    def _answer(control: socket.socket) -> dict[str, Any]:
-        try:
-            body = control.recv(1 << 16)
-        except OSError as error:
-            raise ChannelClosed(str(error)) from error
-        if not body:
-            raise ChannelClosed("the zygote ended")
-        reply: dict[str, Any] = json.loads(body)
-        return reply
+    def _answer(control: socket.socket, asked: int) -> dict[str, Any]:
+        while True:
+            try:
+                body = control.recv(1 << 16)
+            except OSError as error:
+                raise ChannelClosed(str(error)) from error
+            if not body:
+                raise ChannelClosed("the zygote ended")
+            reply: dict[str, Any] = json.loads(body)
+            if reply["id"] == asked:  # else it is late: an interrupt came before it was read
+                return reply
 
 
 class Side:

@@ -6,6 +6,8 @@ here computes. Requests come as JSON lines with the side's descriptors passed al
     {"spawn": true} + [channel, arena, vault or arena, output]   ->  {"pid": 123}
     {"reap": 123, "grace_s": 1.0}                                ->  {"status": -11}   (waitpid's exit code)
     {"sweep": [pids to spare]}                                   ->  {"swept": 2}
+
+Every request has an `id`, which its reply repeats; `{"ready": true, "id": 0}` comes first.
 """
 
 import contextlib
@@ -32,7 +34,7 @@ def main() -> None:
     from kmrun.measure import worker
 
     with contextlib.suppress(BrokenPipeError):
-        control.send(b'{"ready":true}')
+        control.send(b'{"ready":true,"id":0}')
     while True:
         try:
             body, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 8)
@@ -57,7 +59,7 @@ def main() -> None:
         else:
             reply = {"swept": _sweep(set(request["sweep"]))}
         with contextlib.suppress(BrokenPipeError):  # seen as the end of the stream, next
-            control.send(json.dumps(reply).encode())
+            control.send(json.dumps({**reply, "id": request["id"]}).encode())
 
 
 def _become_side(zygote: int, descriptors: list[int], worker: object) -> None:

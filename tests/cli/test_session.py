@@ -10,6 +10,7 @@ from kmrun.cli.session import Job, Session
 from kmrun.core.card import Card
 from kmrun.core.case import Peak
 from kmrun.core.measurement import Bandwidth
+from kmrun.core.score import score
 from kmrun.errors import EnvironmentLacks
 from kmrun.report.progress import Progress
 from kmrun.store import results
@@ -97,6 +98,25 @@ def test_ctrl_c_leaves_what_there_is():
     assert (result.complete, [entry.id for entry in result.cases]) == (False, ["add[n=1]"])
     assert watched.saved[-1] == outcome.results
     assert watched.supervisors[0].asked[-1] == "exit"
+
+
+def test_ctrl_c_while_all_is_judged_again_loses_no_case(monkeypatch):
+    from kmrun.cli import session
+
+    scored = []
+
+    def interrupted(*arguments):
+        scored.append(arguments)
+        if len(scored) == 4:  # the second case of the second round
+            raise KeyboardInterrupt
+        return score(*arguments)
+
+    monkeypatch.setattr(session, "score", interrupted)
+    watched = Watched()
+    outcome = watched.run(job())
+    assert outcome.interrupted
+    assert [entry.id for entry in outcome.results[0].cases] == ["add[n=1]", "add[n=2]"]
+    assert len(outcome.judgements) == 2
 
 
 def test_sigterm_is_like_ctrl_c():
