@@ -1,0 +1,26 @@
+"""What the supervisor and the zygote say to each other."""
+
+import json
+import socket
+
+import pytest
+
+from kmrun.measure.protocol import ChannelClosed
+from kmrun.measure.side import Launcher
+
+pytestmark = pytest.mark.skipif(not hasattr(socket, "SOCK_SEQPACKET"), reason="a zygote needs Linux")
+
+
+def test_a_reply_that_an_interrupt_left_unread_is_not_taken_for_the_next_one() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        for reply in ({"ready": True, "id": 0}, {"pid": 12, "id": 1}, {"status": -9, "id": 2}):
+            theirs.send(json.dumps(reply).encode())
+        assert Launcher._answer(ours, 2) == {"status": -9, "id": 2}
+
+
+def test_a_zygote_that_is_gone_is_told() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.close()
+    with ours, pytest.raises(ChannelClosed):
+        Launcher._answer(ours, 1)
