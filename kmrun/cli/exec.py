@@ -1,5 +1,6 @@
 """`kmrun exec`: one kernel alone, in the foreground, for profilers and debuggers."""
 
+import importlib
 import sys
 import traceback
 from pathlib import Path
@@ -68,6 +69,10 @@ def command(
     run_alone(choose, device, calls, cold, seed)
 
 
+_IMPORTING = ("<frozen importlib", importlib.__file__)
+"""Files of frames that lead from us to a module that is being imported; a syntax error has none but these."""
+
+
 def _show_from_the_kernel_on(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
@@ -77,4 +82,7 @@ def _show_from_the_kernel_on(
         if frame.tb_frame.f_code.co_filename.startswith(own):
             below = frame.tb_next
         frame = frame.tb_next
-    traceback.print_exception(kind, error, below or trace)
+    raised_by_us = below is None
+    while below is not None and below.tb_frame.f_code.co_filename.startswith(_IMPORTING):
+        below = below.tb_next
+    traceback.print_exception(kind, error, trace if raised_by_us else below)

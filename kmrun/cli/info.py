@@ -25,7 +25,7 @@ def command(
     import json
     import sys
 
-    from kmrun.cli import explained
+    from kmrun.cli.app import explained
     from kmrun.device.cpu_facts import cpu_facts
     from kmrun.device.facts import Gpus, gpus
     from kmrun.report import info_record, info_text

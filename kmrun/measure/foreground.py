@@ -33,6 +33,7 @@ def run_alone(choose: Choose, device_name: str, calls: int, cold: bool, seed: in
     Raises:
         InvalidInput: its target or an input cannot be had.
         EnvironmentLacks: a module that it needs is missing.
+        BaseException: what the kernel, its module, its `setup` or an `init: call` raised, as it was raised.
     """
     try:
         device = machine.find_device(device_name)
@@ -49,8 +50,9 @@ def run_alone(choose: Choose, device_name: str, calls: int, cold: bool, seed: in
             )
         bound = bind(case, loaded, named, grads, device)
     except SideFault as fault:
-        if fault.__cause__ is not None and fault.fault == "kernel":
-            raise fault.__cause__ from None
+        raised = _raised_by_user_code(fault)
+        if raised is not None:
+            raise raised from None
         lacks = fault.fault == "environment"
         raise (EnvironmentLacks if lacks else InvalidInput)(fault.sentence) from fault
     flush = Flusher(machine.cache_bytes(device), device) if cold else None
@@ -63,6 +65,16 @@ def run_alone(choose: Choose, device_name: str, calls: int, cold: bool, seed: in
             with _range(device, f"{case.id} {index}"):
                 bound.thunk()
         _synchronize(device)
+
+
+def _raised_by_user_code(fault: SideFault) -> BaseException | None:
+    """Return what user code raised; None where a name or a module is only missing, which a sentence says best."""
+    if fault.code in ("target_missing", "module_missing"):
+        return None
+    found: BaseException | None = fault
+    while isinstance(found, SideFault):
+        found = found.__cause__
+    return None if isinstance(found, SystemExit) else found  # which would end us without a word
 
 
 def _synchronize(device: torch.device) -> None:

@@ -30,6 +30,15 @@ kernels:
     mode: backward
     args: {x: {init: randn, shape: [4], dtype: fp32, requires_grad: true}}
 """
+ONE = """\
+kmrun: 1
+suite: one
+kernels:
+  - name: it
+    target: TARGET
+    args: {x: INIT}
+"""
+ONES = "{init: ones, shape: [4], dtype: fp32}"
 KERNELS = """\
 from pathlib import Path
 
@@ -44,6 +53,29 @@ def count(x):
 
 def broken(x):
     raise ValueError("stop here")
+
+
+def make(**seen):
+    raise ValueError("no such input")
+
+
+def mute(x):
+    import sys
+
+    sys.stdout = sys.stderr = None
+    return x
+
+
+def shut(x):
+    import sys
+
+    sys.stdout.close()
+    return x
+
+
+def mute_and_broken(x):
+    mute(x)
+    raise ValueError("heard all the same")
 """
 
 
@@ -100,6 +132,50 @@ def test_a_debugger_stops_where_it_was_raised(folder):
     done = run(folder, "-k", "broken", "--device", "cpu", interpreter=pdb, typed="where\nquit\n")
     assert 'raise ValueError("stop here")' in done.stdout
     assert "Post mortem debugger" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "init", "end"),
+    [
+        ("unclosed.py:f", ONES, "    def f(x:\n         ^\nSyntaxError: '(' was never closed\n"),
+        ("raising.py:f", ONES, '    raise ValueError("at import")\nValueError: at import\n'),
+        ("kernels.py:broken", "{init: call, target: unclosed.py:f}", "SyntaxError: '(' was never closed\n"),
+        ("kernels.py:broken", "{init: call, target: kernels.py:make}", "ValueError: no such input\n"),
+        ("kernels.py:mute_and_broken", ONES, "ValueError: heard all the same\n"),
+    ],
+)
+def test_what_user_code_raises_is_shown_from_its_own_code_on(folder, target, init, end):
+    (folder / "suite.yaml").write_text(ONE.replace("TARGET", target).replace("INIT", init))
+    (folder / "unclosed.py").write_text("def f(x:\n")
+    (folder / "raising.py").write_text('raise ValueError("at import")\n')
+    done = run(folder, "--device", "cpu")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith(end)
+    for frames in ("foreground.py", "target.py", "importlib", "TargetError"):
+        assert frames not in done.stderr
+
+
+def test_a_debugger_stops_in_what_makes_an_input(folder):
+    (folder / "suite.yaml").write_text(
+        ONE.replace("TARGET", "torch:neg").replace("INIT", "{init: call, target: kernels.py:make}")
+    )
+    pdb = (sys.executable, "-m", "pdb", "-c", "continue", "-m", "kmrun")
+    done = run(folder, "--device", "cpu", interpreter=pdb, typed="p sorted(seen)\nquit\n")
+    assert "['axes', 'seed']" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["mute", "shut"])
+def test_a_kernel_may_take_standard_output_away(folder, name):
+    (folder / "suite.yaml").write_text(ONE.replace("TARGET", f"kernels.py:{name}").replace("INIT", ONES))
+    done = run(folder, "--device", "cpu")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_module_that_exits_is_told(folder):
+    (folder / "suite.yaml").write_text(ONE.replace("TARGET", "leaving.py:f").replace("INIT", ONES))
+    (folder / "leaving.py").write_text("import sys\nsys.exit(7)\n")
+    done = run(folder, "--device", "cpu")
+    assert (done.returncode, done.stderr) == (2, "error: importing leaving.py called exit(7)\n")
 
 
 @pytest.mark.parametrize(

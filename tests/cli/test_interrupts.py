@@ -16,7 +16,7 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 SCRIPT = """
 import sys, time
-import kmrun.cli as cli
+from kmrun.cli import app, main
 
 def slow(words):
     try:
@@ -26,8 +26,8 @@ def slow(words):
         {cleaning}
         print("cleaned", flush=True)
 
-cli.with_default_command = slow
-cli.main()
+app.with_default_command = slow
+main()
 """
 
 
@@ -43,6 +43,29 @@ def test_interrupts_while_cleaning_up_do_not_disturb_it(number):
         time.sleep(0.02)
     out, err = child.communicate()
     assert (child.returncode, out, err) == (130, "cleaned\n", "interrupted\n")
+
+
+SLOW_TYPER = """
+import time
+print("importing", flush=True)
+time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_an_interrupt_while_imports_go_on_is_quiet(tmp_path, number):
+    (tmp_path / "typer.py").write_text(SLOW_TYPER)
+    child = subprocess.Popen(
+        [sys.executable, "-c", "from kmrun.cli import main; main()"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout.readline() == "importing\n"
+    os.kill(child.pid, number)
+    out, err = child.communicate()
+    assert (child.returncode, out, err) == (130, "", "")
 
 
 @pytest.mark.parametrize("number", NUMBERS)

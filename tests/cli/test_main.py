@@ -4,7 +4,8 @@ import sys
 import pytest
 
 from kmrun import __version__
-from kmrun.cli import COMMANDS, explained, main, with_default_command
+from kmrun.cli import main
+from kmrun.cli.app import COMMANDS, explained, with_default_command
 from kmrun.errors import UsageError
 
 
@@ -75,7 +76,7 @@ def test_ctrl_c_before_anything_runs_has_no_traceback(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kmrun.cli.build_app", interrupted)
+    monkeypatch.setattr("kmrun.cli.app.build_app", interrupted)
     monkeypatch.setattr(sys, "argv", ["kmrun", "check", "x.yaml"])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -87,7 +88,7 @@ def test_our_own_bug_keeps_its_traceback(monkeypatch):
     def broken(arguments):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("kmrun.cli.build_app", broken)
+    monkeypatch.setattr("kmrun.cli.app.build_app", broken)
     monkeypatch.setattr(sys, "argv", ["kmrun", "check", "x.yaml"])
     with pytest.raises(RuntimeError, match="a bug"):
         main()
