@@ -14,7 +14,7 @@ from kmrun.report.numbers import count, percent, readable
 from kmrun.report.plots import legend
 from kmrun.report.plots.lines import Series, lines
 from kmrun.report.plots.roofline import NARROW, WIDE, roofline
-from kmrun.report.plots.scales import size_text
+from kmrun.report.plots.scales import can_be_drawn, size_text
 from kmrun.report.plots.strip import Stretch, Track, strip
 from kmrun.report.roofs import Picture, picture_of
 from kmrun.report.words import axes_label
@@ -22,6 +22,8 @@ from kmrun.report.words import axes_label
 MOST_PANELS = 8
 _MOST_READINGS = 1500
 _NARROW_STRIP = 360.0
+_LONGEST_S = 1e6
+"""Of the readings of one case."""
 
 
 def roofline_figure(name: str, result: Result, card: Card | None) -> Figure | None:
@@ -54,7 +56,11 @@ def scaling_figures(name: str, result: Result) -> tuple[tuple[Figure, ...], str]
     figures: list[Figure] = []
     left_out = 0
     for kernel in dict.fromkeys(case.kernel for case in result.cases):
-        cases = [case for case in result.cases if case.kernel == kernel and case.median_ms and is_shown(case)]
+        cases = [
+            case
+            for case in result.cases
+            if case.kernel == kernel and can_be_drawn(case.median_ms) and is_shown(case)
+        ]
         shown = 0
         for axis in _long_axes(cases):
             for rest, group in _groups(cases, axis):
@@ -84,10 +90,12 @@ def telemetry_figure(name: str, result: Result) -> Figure | None:
     for case in result.cases:
         if case.telemetry is None or not case.telemetry.series.time_s:
             continue
+        if max(case.telemetry.series.time_s) > _LONGEST_S:
+            continue
         series = case.telemetry.series
         for key, readings in columns.items():
-            values = getattr(series, key)
-            readings += [(begin + at, value) for at, value in zip(series.time_s, values, strict=True)][::step]
+            pairs = zip(series.time_s, getattr(series, key), strict=False)
+            readings += [(begin + at, value if can_be_drawn(value) else None) for at, value in pairs][::step]
             readings.append((begin, None))  # the machine was not watched between two cases: the line breaks
         end = begin + max(series.time_s[-1], 1e-3)
         stretches.append(Stretch(case.id, begin, end))
@@ -171,7 +179,7 @@ def _times(index: int, name: str, axis: str, cases: Sequence[CaseResult]) -> Ser
     for case in cases:
         size = _size(case, axis)
         own = case.median_ms if index == 0 else (case.versus[name].median_ms if name in case.versus else None)
-        if size is not None and own:
+        if size is not None and own is not None and can_be_drawn(own):
             seconds = own * 1e-3
             points.append((size, seconds))
             texts.append(f"{name}, {axis}={size_text(size)}: {format_quantity(seconds, TIME)}")
@@ -186,7 +194,7 @@ def _shares(index: int, name: str, axis: str, cases: Sequence[CaseResult], field
         if index > 0:
             entry = case.versus.get(name)
             share = share / entry.speedup if share and entry is not None and entry.speedup else None
-        if size is not None and share is not None:
+        if size is not None and can_be_drawn(share):
             points.append((size, share * 100))
             texts.append(f"{name}, {axis}={size_text(size)}: {percent(share)}")
     return _sorted(name, index, points, texts)
@@ -204,7 +212,9 @@ def _sorted(name: str, index: int, points: list[tuple[float, float]], texts: lis
 
 def _size(case: CaseResult, axis: str) -> float | None:
     value: Any = case.axes.get(axis)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if value == 0 or can_be_drawn(value) else None
 
 
 def _keys(keys: Sequence[legend.Key]) -> tuple[Key, ...]:

@@ -9,6 +9,7 @@ from kmrun.core.card import Card
 from kmrun.core.compare import peak_title
 from kmrun.core.peaks import BANDWIDTH, COMPUTE_FIGURES, Peaks, bandwidth, peaks
 from kmrun.core.result import CaseResult, Result
+from kmrun.report.plots.scales import can_be_drawn
 from kmrun.report.words import case_labels, word_of
 
 Kind = Literal["published", "measured", "held", "cache", "card"]
@@ -103,7 +104,8 @@ def _joined(names: Sequence[str]) -> str:
 
 def is_drawn(case: CaseResult) -> bool:
     """Say whether a case has a place on the picture; what is implausible or wrong has none, as in the table."""
-    return bool(case.intensity and case.tflop_per_s) and case.verdict != "error" and case.correct is not False
+    placed = can_be_drawn(case.intensity) and can_be_drawn(case.tflop_per_s)
+    return placed and case.verdict != "error" and case.correct is not False
 
 
 def _point(number: int, case: CaseResult, label: str, series: int) -> Point:
@@ -163,7 +165,11 @@ def _own_peaks(cases: Sequence[tuple[CaseResult, float | None]], same: float = _
     found = sorted(
         case.tflop_per_s * 1e12 / fraction
         for case, fraction in cases
-        if case.bound == "comp" and fraction and case.tflop_per_s and is_drawn(case)
+        if case.bound == "comp"
+        and fraction
+        and can_be_drawn(fraction)
+        and case.tflop_per_s
+        and is_drawn(case)
     )
     groups: list[list[float]] = []
     for value in found:
@@ -175,9 +181,11 @@ def _own_peaks(cases: Sequence[tuple[CaseResult, float | None]], same: float = _
 
 
 def _measured(result: Result) -> Roofs:
-    speeds = [seen.gb_per_s * 1e9 for seen in result.ceilings.bandwidths]
+    speeds = [seen.gb_per_s * 1e9 for seen in result.ceilings.bandwidths if can_be_drawn(seen.gb_per_s)]
     rates: dict[str, float] = {}
     for seen in result.ceilings.matmuls:
+        if not can_be_drawn(seen.tflop_per_s):
+            continue
         rates[seen.dtype] = max(rates.get(seen.dtype, 0.0), seen.tflop_per_s * 1e12)
     return Roofs("measured", max(speeds, default=None), _highest_first(list(rates.items())))
 
@@ -185,7 +193,8 @@ def _measured(result: Result) -> Roofs:
 def _cache(result: Result) -> Roofs:
     """Return the cache's bandwidth where cases were held against it."""
     inside = any("in cache" in case.labels for case in result.cases)
-    speeds = [seen.gb_per_s * 1e9 for seen in result.ceilings.cache_bandwidths] if inside else []
+    seen = result.ceilings.cache_bandwidths if inside else ()
+    speeds = [each.gb_per_s * 1e9 for each in seen if can_be_drawn(each.gb_per_s)]
     return Roofs("cache", max(speeds, default=None), ())
 
 

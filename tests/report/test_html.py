@@ -1,17 +1,23 @@
 """The pages as text: sections, order, tables, and what is folded."""
 
+import copy
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from kmrun.core.plain import to_plain
 from kmrun.core.result import Reason
 from kmrun.core.slowdown import Slowdown
 from kmrun.core.units import format_number
+from kmrun.errors import InvalidInput
 from kmrun.report.html import is_report, page_of, result_page
 from kmrun.report.html_compare import headings_of
 from kmrun.report.html_parts import Cell, Head, Line, Table, hoisted
 from kmrun.report.html_run import banner_of
 from kmrun.source.catalogue import load_cards
+from kmrun.store.results import parse
 from support.gpu_results import broken, gpu_result
 from support.markup import parsed
 from support.results import make_entry, make_result
@@ -249,3 +255,33 @@ def test_columns_that_never_vary_are_said_once():
 def test_a_page_of_ours_is_known_again():
     assert is_report(result_page([make_result()], {}).encode())
     assert not is_report(b"<!doctype html><title>mine</title>")
+
+
+def leaves(plain, path=()):
+    """The path of every number in a document."""
+    if isinstance(plain, dict | list):
+        for key, inner in plain.items() if isinstance(plain, dict) else enumerate(plain):
+            yield from leaves(inner, (*path, key))
+    elif isinstance(plain, int | float) and not isinstance(plain, bool):
+        yield path
+
+
+DOCUMENT = to_plain(gpu_result(sizes=3, samples=5))
+LEAVES = list(leaves(DOCUMENT))
+EXTREMES = st.sampled_from([0.0, 5e-324, 1e-300, 1e-9, 1e300, 1.7e308, -1.0, 12345678901234567890])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from(LEAVES), EXTREMES), min_size=1, max_size=6))
+def test_whatever_numbers_a_document_holds_it_is_refused_or_shown(changes):
+    plain = copy.deepcopy(DOCUMENT)
+    for path, value in changes:
+        inner = plain
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+    try:
+        result = parse(plain, "edited.json")
+    except InvalidInput:
+        return
+    parsed(result_page([result], CARDS))

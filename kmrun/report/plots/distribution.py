@@ -41,7 +41,7 @@ def counts_of(samples: Sequence[float], median: float, span: Span, bins: int = _
     found = [0] * bins
     width = (span.high - span.low) / bins
     for sample in samples:
-        found[min(max(int((sample / median - span.low) / width), 0), bins - 1)] += 1
+        found[int(min(max((sample / median - span.low) / width, 0), bins - 1))] += 1
     return found
 
 

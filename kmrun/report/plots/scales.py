@@ -23,6 +23,15 @@ _STEPS = (1, 2, 5)
 Label = Callable[[float], str]
 
 
+SMALLEST, LARGEST = 1e-18, 1e30
+"""What an axis shows at most: no time, rate, size or reading of any machine lies beyond."""
+
+
+def can_be_drawn(value: float | None) -> bool:
+    """Say whether a positive value has a place on some axis; a document that was edited may hold any number."""
+    return value is not None and SMALLEST <= value <= LARGEST
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """A linear or logarithmic axis from `low` at pixel `start` to `high` at pixel `end`; `low` < `high`."""
