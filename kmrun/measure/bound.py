@@ -11,10 +11,12 @@ import torch
 
 from kmrun.core.case import Case, Implementation
 from kmrun.core.measurement import FaultKind
-from kmrun.measure import inputs, outputs
+from kmrun.measure import inputs, machine, outputs, returned
+from kmrun.measure.copies import tensors_in
 from kmrun.measure.faults import OWN_CODE, SideFault, one_line, traceback_tail
 from kmrun.measure.fork_guard import end_if_child
 from kmrun.measure.target import TargetError, resolve
+from kmrun.measure.writes import Writes, hash_bytes
 
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "alloc_cpu")
 _DEVICE_ERRORS = ("CUDA error", "HIP error", "CUDNN_STATUS", "an illegal memory access")
@@ -43,9 +45,11 @@ def load(case: Case, implementation: Implementation, fault: FaultKind, who: str)
 
     Raises:
         TargetError: it cannot be had.
+        SideFault: importing it changed global settings.
     """
     try:
-        function = resolve(implementation.target, case.folder)
+        with machine.steady(who, fault):
+            function = resolve(implementation.target, case.folder)
     except TargetError as error:
         raise error.blamed_on(fault) from error
     if implementation.compile is not None:
@@ -77,24 +81,60 @@ def bind(
                 raise SideFault("not_callable", f"setup returned a {kind}, not something to call", "suite")
         forward = partial(function, *args, **kwargs)
         if case.mode == "forward":
-            return Bound(forward, lambda result: outputs.collect(case, result, named, buffers))
+            return Bound(forward, lambda result: outputs.collect(case, result, named, buffers, loaded.who))
         if case.mode == "backward":
-            recorded = _forward_outputs(case, forward, named, buffers)
+            recorded = _forward_outputs(case, forward, named, buffers, loaded.who)
             return Bound(lambda: outputs.gradients(case, recorded, named, grads), _as_is)
         return Bound(
-            lambda: outputs.gradients(case, _forward_outputs(case, forward, named, buffers), named, grads),
+            lambda: outputs.gradients(
+                case, _forward_outputs(case, forward, named, buffers, loaded.who), named, grads
+            ),
             _as_is,
         )
 
 
 def _forward_outputs(
-    case: Case, forward: Callable[[], Any], named: Mapping[str, Any], buffers: Mapping[str, Any]
+    case: Case, forward: Callable[[], Any], named: Mapping[str, Any], buffers: Mapping[str, Any], who: str
 ) -> dict[str, torch.Tensor]:
-    return outputs.collect(case, forward(), named, buffers)
+    return outputs.collect(case, forward(), named, buffers, who)
 
 
 def _as_is(result: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return result
+
+
+def evaluate_rival(
+    case: Case, loaded: Loaded, named: Mapping[str, Any], grads: Mapping[str, Any], device: torch.device
+) -> dict[str, torch.Tensor]:
+    """Call a versus entry once; it may work in place where the kernel does not, and the other way round.
+
+    The arguments are those of `bind`; `named` may be written to.
+
+    Raises:
+        SideFault: it raised, changed global settings, gave something else than outputs, or wrote to an argument
+            that the kernel must leave alone: what it is timed on would be no longer what was drawn.
+    """
+    frozen = {
+        f"{name}.{index}": tensor
+        for name, value in named.items()
+        if name not in case.mutates
+        for index, tensor in enumerate(tensors_in(value))
+    }
+    unasked = {name: hash_bytes(tensor) for name, tensor in frozen.items()}
+    writes = Writes(outputs.mutated(case, named))
+    with machine.steady(loaded.who, loaded.fault), user_code(loaded):
+        bound = bind(case, loaded, named, grads, device)
+        result = bound.thunk()
+    for name, tensor in frozen.items():
+        if hash_bytes(tensor) != unasked[name]:
+            argument = name.rpartition(".")[0]
+            sentence = f"{loaded.who} wrote to its input {argument!r}; let it work on a copy"
+            raise SideFault("input_mutated", sentence, loaded.fault)
+    in_buffers = any(output.arg is not None for output in case.outputs or ())
+    with user_code(loaded):
+        if case.mode != "forward" or in_buffers:
+            return bound.collect(result)
+        return returned.by_name(case, result, named, writes.found(), loaded.who)[0]
 
 
 @contextmanager
@@ -109,7 +149,8 @@ def user_code(loaded: Loaded) -> Iterator[None]:
         yield
     except SideFault as error:
         if fault == "suite" and error.fault == "kernel":
-            raise SideFault(error.code, f"{who}: {error.sentence}", fault, error.detail, "error") from error
+            sentence = error.sentence if error.sentence.startswith(who) else f"{who}: {error.sentence}"
+            raise SideFault(error.code, sentence, fault, error.detail, "error") from error
         raise
     except BaseException as error:
         end_if_child()

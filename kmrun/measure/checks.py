@@ -7,8 +7,9 @@ import torch
 
 from kmrun.core.case import Case, Check
 from kmrun.core.measurement import OutputCheck
-from kmrun.measure import metrics
-from kmrun.measure.dtypes import epsilon, torch_dtype
+from kmrun.measure import machine, metrics
+from kmrun.measure.copies import copy_tree
+from kmrun.measure.dtypes import epsilon, short_name, torch_dtype
 from kmrun.measure.faults import SideFault, one_line, traceback_tail
 from kmrun.measure.metrics import Verdict
 from kmrun.measure.references import compute_reference, own_reference, references
@@ -29,7 +30,7 @@ TF32_EPSILON = 2.0**-10
 
 
 class CheckError(SideFault):
-    """A comparison cannot be made (`property_raised`, `metric_unknown`): the suite's fault."""
+    """A comparison cannot be made (`property_raised`, `property_invalid`, `metric_unknown`): the suite's fault."""
 
 
 def check_for(case: Case, name: str, dtype: torch.dtype) -> Check:
@@ -150,11 +151,29 @@ def _holds(
     except TargetError as error:
         raise error.blamed_on("suite") from error
     try:
-        return bool(function(dict(inputs or {}), dict(outputs)))
-    except Exception as error:
+        with machine.steady(f"the property {target}", "suite"):
+            answer = function(copy_tree(dict(inputs or {})), dict(outputs))
+    except SideFault:
+        raise
+    except BaseException as error:
         raise CheckError(
             "property_raised", f"property {target} raised {one_line(error)}", "suite", traceback_tail(error)
         ) from error
+    return _truth(answer, target)
+
+
+def _truth(answer: Any, target: str) -> bool:
+    """Return a property's answer; one that forgot its `return` must not look like a wrong kernel."""
+    if isinstance(answer, torch.Tensor) and answer.dtype == torch.bool and answer.dim() == 0:
+        return bool(answer)
+    kind = type(answer)
+    if kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")):
+        return bool(answer)
+    shown = "None" if answer is None else f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+    if isinstance(answer, torch.Tensor):
+        shown = f"a tensor of {short_name(answer.dtype)} {list(answer.shape)}"
+    sentence = f"property {target} returned {shown}: it must return True or False"
+    raise CheckError("property_invalid", sentence)
 
 
 def _worst_element(

@@ -1,5 +1,7 @@
 """The dtype words of a suite as torch dtypes, and what the comparison needs to know of each."""
 
+import functools
+
 import torch
 
 from kmrun.core.dtypes import canonical
@@ -19,6 +21,11 @@ _TORCH: dict[str, torch.dtype] = {
     "fp8_e5m2fnuz": torch.float8_e5m2fnuz,
 }
 """kmrun's words that differ from torch's own names."""
+
+E8M0: torch.dtype | None = getattr(torch, "float8_e8m0fnu", None)
+"""Powers of two without a sign; torch has them since 2.7."""
+if E8M0 is not None:
+    _TORCH["fp8_e8m0"] = E8M0
 
 _SHORT = {dtype: name for name, dtype in reversed(_TORCH.items()) if name != "tf32"}
 _FNUZ = {torch.float8_e4m3fn: torch.float8_e4m3fnuz, torch.float8_e5m2: torch.float8_e5m2fnuz}
@@ -76,3 +83,39 @@ def wider(dtype: torch.dtype, compute: torch.dtype) -> torch.dtype:
     if not dtype.is_floating_point:
         return dtype
     return compute if dtype.itemsize <= compute.itemsize else dtype
+
+
+@functools.cache
+def has_arithmetic(dtype: torch.dtype) -> bool:
+    """Say whether torch can turn numbers of this dtype into others: packed and quantized formats it cannot."""
+    try:
+        torch.empty(1, dtype=dtype, device="cpu").to(torch.complex128 if dtype.is_complex else torch.float64)
+    except RuntimeError:
+        return False
+    return True
+
+
+def computable(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor with the same values in a dtype that torch has every operation for.
+
+    8-bit floats are for storage alone, and complex half has next to nothing.
+    """
+    if tensor.dtype == torch.complex32:
+        return tensor.to(torch.complex64)
+    is_narrow = tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1
+    return tensor.to(torch.float32) if is_narrow else tensor
+
+
+def unusable(tensor: torch.Tensor) -> str | None:
+    """Say what a tensor is whose numbers cannot be copied, hashed or compared; None for an ordinary one."""
+    if tensor.device.type == "meta":
+        return "a meta tensor, not a dense one"
+    if tensor.layout != torch.strided or tensor.is_nested:
+        layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.").removeprefix("_")
+        return f"a {layout} tensor, not a dense one"
+    if tensor.is_quantized:
+        return "a quantized tensor, not plain numbers (those are `.int_repr()`, or `.dequantize()`)"
+    if not has_arithmetic(tensor.dtype):
+        dtype = short_name(tensor.dtype)
+        return f"a tensor of {dtype}, which torch cannot compute with (its bytes are `.view(torch.uint8)`)"
+    return None

@@ -12,9 +12,10 @@ import torch
 
 from kmrun.core.case import Argument, Case, Implementation
 from kmrun.core.plain import from_plain
+from kmrun.measure import machine
 from kmrun.measure.builders import FILLERS, NOT_BUILT_YET, InputError
-from kmrun.measure.dtypes import torch_dtype
-from kmrun.measure.faults import one_line, traceback_tail
+from kmrun.measure.dtypes import torch_dtype, unusable
+from kmrun.measure.faults import SideFault, one_line, traceback_tail
 from kmrun.measure.target import resolve
 
 __all__ = [
@@ -274,14 +275,42 @@ def _call(argument: Argument, case: Case, seed: int, named: Mapping[str, Any]) -
     function = resolve(argument.options["target"], case.folder)
     sources = {name: named[name] for name in argument.options.get("from", ())}
     try:
-        made = function(axes=dict(case.axes), seed=derived_seed(seed, argument.name), **sources)
-    except Exception as error:
+        with machine.steady(f"{argument.name}: {argument.options['target']}", "suite"):
+            made = function(axes=dict(case.axes), seed=derived_seed(seed, argument.name), **sources)
+    except SideFault:
+        raise
+    except BaseException as error:
         sentence = f"{argument.name}: {argument.options['target']} raised {one_line(error)}"
         raise InputError("input_raised", sentence, "suite", traceback_tail(error)) from error
+    made = _usable(made, f"{argument.name}: {argument.options['target']} returned")
     if argument.requires_grad:
         if not isinstance(made, torch.Tensor):
             raise InputError("input_invalid", f"{argument.name}: requires_grad needs a tensor from its call")
         made = made.detach().requires_grad_(True)
+    return made
+
+
+def _usable(made: Any, place: str) -> Any:
+    """Return what a `call` made, its tensors in a form that can be copied between processes.
+
+    Raises:
+        InputError: a tensor cannot be: sparse, quantized, without memory, of a class of its own.
+    """
+    if isinstance(made, torch.Tensor):
+        kind, why_not = type(made), unusable(made)
+        if kind is not torch.Tensor and kind is not torch.nn.Parameter:
+            why_not = f"a {kind.__module__}.{kind.__qualname__}, not a plain tensor"
+        if why_not is not None:
+            sentence = f"{place} {why_not}; return its parts, and put them together in `setup`"
+            raise InputError("input_invalid", sentence)
+        return made.resolve_conj().resolve_neg() if made.is_conj() or made.is_neg() else made
+    if type(made) is list:
+        return [_usable(item, place) for item in made]
+    if isinstance(made, tuple):
+        items = [_usable(item, place) for item in made]
+        return type(made)(*items) if hasattr(made, "_fields") else tuple(items)
+    if type(made) is dict:
+        return {key: _usable(item, place) for key, item in made.items()}
     return made
 
 

@@ -2,11 +2,16 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
 from kmrun.core.case import Case
+from kmrun.core.measurement import FaultKind
 from kmrun.device import cpu
 from kmrun.measure.faults import SideFault
 
@@ -109,9 +114,136 @@ def flags() -> dict[str, Any]:
     """Return the global settings that a kernel must leave as they are."""
     return {
         "the number of threads": torch.get_num_threads(),
-        "torch.backends.cuda.matmul.allow_tf32": torch.backends.cuda.matmul.allow_tf32,
-        "torch.backends.cudnn.allow_tf32": torch.backends.cudnn.allow_tf32,
+        "torch.backends.cuda.matmul.allow_tf32": _tf32(torch.backends.cuda.matmul),
+        "torch.backends.cudnn.allow_tf32": _tf32(torch.backends.cudnn),
         "the default dtype": torch.get_default_dtype(),
         "the default device": torch.get_default_device(),
         "torch.are_deterministic_algorithms_enabled()": torch.are_deterministic_algorithms_enabled(),
+        "the flushing of denormals": _flushes_denormals(),
     }
+
+
+_HALF = 0.5
+
+
+def _tf32(backend: Any) -> Any:
+    try:
+        return backend.allow_tf32
+    except RuntimeError:  # half of it was set by the newer `fp32_precision`: torch then refuses to say
+        return f"fp32_precision {backend.fp32_precision!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The global settings that one case must not leave to the next, and the working directory.
+
+    What only chooses among algorithms (cuDNN's benchmark, attention backends) is not among them: a module sets it
+    when it is imported, which is once, and means it for all its cases.
+    """
+
+    threads: int
+    dtype: torch.dtype
+    determinism: int
+    gradients: bool
+    flushes_denormals: bool
+    precision: str
+    precisions: tuple[str, ...]
+    """The newer settings of the same thing, a backend each; half of both set is an error in torch."""
+    autocast: tuple[bool, ...]
+    folder: str
+
+    @classmethod
+    def now(cls) -> "Settings":
+        """Return them as they are."""
+        return cls(
+            threads=torch.get_num_threads(),
+            dtype=torch.get_default_dtype(),
+            determinism=torch.get_deterministic_debug_mode(),
+            gradients=torch.is_grad_enabled(),
+            flushes_denormals=_flushes_denormals(),
+            precision=_matmul_precision(),
+            precisions=tuple(each.fp32_precision for each in _precise()),
+            autocast=tuple(torch.is_autocast_enabled(kind) for kind in _AUTOCAST),
+            folder=_folder(),
+        )
+
+    def restore(self) -> None:
+        """Put them back; what stands as it was is not touched."""
+        # Without a device a mode is taken away that costs every operation a little, also for the CPU.
+        torch.set_default_device(None)
+        now = Settings.now()
+        if now == self:
+            return
+        if now.threads != self.threads:
+            torch.set_num_threads(self.threads)
+        torch.set_default_dtype(self.dtype)
+        torch.set_deterministic_debug_mode(self.determinism)
+        torch.set_grad_enabled(self.gradients)
+        torch.set_flush_denormal(self.flushes_denormals)
+        if (now.precision, now.precisions) != (self.precision, self.precisions):
+            torch.set_float32_matmul_precision(self.precision)
+            for each, precision in zip(_precise(), self.precisions, strict=True):
+                each.fp32_precision = precision
+        for kind, was_on in zip(_AUTOCAST, self.autocast, strict=True):
+            torch.set_autocast_enabled(kind, was_on)
+        if now.folder != self.folder:
+            os.chdir(self.folder)
+
+
+_AUTOCAST = ("cpu", "cuda")
+
+
+def _matmul_precision() -> str:
+    try:
+        return str(torch.get_float32_matmul_precision())
+    except RuntimeError:  # torch refuses to say where only half of both was set
+        return "highest"
+
+
+def _flushes_denormals() -> bool:
+    return sys.float_info.min * _HALF == 0.0
+
+
+def _folder() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:  # user code removed it
+        return ""
+
+
+def _precise() -> list[Any]:
+    """Return what has an `fp32_precision`; torch has it since 2.9."""
+    backends = torch.backends
+    whole = [backends, backends.cuda.matmul, backends.cudnn, backends.mkldnn]
+    parts = [
+        getattr(backend, part, None)
+        for backend, names in (
+            (backends.cudnn, ("conv", "rnn")),
+            (backends.mkldnn, ("matmul", "conv", "rnn")),
+        )
+        for part in names
+    ]
+    return [each for each in (*whole, *parts) if hasattr(each, "fp32_precision")]
+
+
+@contextmanager
+def steady(who: str, fault: FaultKind) -> Iterator[None]:
+    """Undo what user code does to the settings in `flags`, and report it.
+
+    Raises:
+        SideFault: it changed one (`flags_changed`); what it raises itself goes first.
+    """
+    before, settings = flags(), Settings.now()
+    try:
+        yield
+    except BaseException:
+        if flags() != before:
+            settings.restore()
+        raise
+    after = flags()
+    if after == before:
+        return
+    settings.restore()
+    name = next(name for name, value in after.items() if value != before[name])
+    sentence = f"{who} changed {name} from {before[name]} to {after[name]} for the whole process"
+    raise SideFault("flags_changed", sentence, fault)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 
 from kmrun.core.case import Check
+from kmrun.measure.dtypes import E8M0
 from kmrun.measure.slabs import BLOCK, Pair, Slab
 
 
@@ -190,7 +191,7 @@ def tolerances(check: Check, dtype: torch.dtype) -> tuple[float, float]:
     """Return (rtol, atol) of a check; one alone makes the other 0, none means the defaults of the dtype."""
     if check.rtol is None and check.atol is None:
         return DEFAULT_TOLERANCES.get(
-            dtype, (2 * torch.finfo(dtype).eps, 1e-5) if dtype.is_floating_point else (0.0, 0.0)
+            dtype, (min(2 * torch.finfo(dtype).eps, 0.5), 1e-5) if dtype.is_floating_point else (0.0, 0.0)
         )
     return check.rtol or 0.0, check.atol or 0.0
 
@@ -289,6 +290,8 @@ def _ordinal(tensor: torch.Tensor) -> torch.Tensor:
     """Return int64 numbers that count the representable values in order; +0 and -0 are one."""
     if not tensor.dtype.is_floating_point:
         return tensor.to(torch.int64)
+    if tensor.dtype == E8M0:  # powers of two: no sign to take off
+        return tensor.view(torch.uint8).to(torch.int64)
     width = tensor.dtype.itemsize
     bits = tensor.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[width]).to(torch.int64)
     magnitude = bits & ((1 << (8 * width - 1)) - 1)

@@ -23,7 +23,7 @@ from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.statistics import median
 from kmrun.measure import checks, fork_guard, inputs, lifeline, machine, outputs, roles, selftest
 from kmrun.measure.bench import Bench
-from kmrun.measure.bound import Loaded, bind, load, user_code
+from kmrun.measure.bound import Loaded, bind, evaluate_rival, load, user_code
 from kmrun.measure.copies import bytes_in, copy_tree, tensors_in
 from kmrun.measure.exchange import Arena, CannotCross
 from kmrun.measure.faults import SideFault
@@ -49,6 +49,8 @@ class Operations(VersionOperations, MachineOperations):
         self._vault = vault
         self._progress = progress
         self._flags: dict[str, Any] = {}
+        self._settings: machine.Settings | None = None
+        """Torch's global settings before any case."""
         self._environment: dict[str, str | None] = {}
         """Variables that implementations set, and what they were before."""
         self._variables: dict[str, str] | None = None
@@ -83,6 +85,9 @@ class Operations(VersionOperations, MachineOperations):
         self.end()
         self._variables = dict(os.environ)
         self._case = from_plain(Case, case)
+        if self._settings is None:
+            self._settings = machine.Settings.now()
+        self._settings.restore()  # what implementations of the last case did to them must not reach this one
         machine.set_math_flags(self._case)
         self._flags = machine.flags()
 
@@ -120,10 +125,11 @@ class Operations(VersionOperations, MachineOperations):
         self._grads[slot] = {}
         if case.mode != "forward":
             reference = self._reference()
-            with user_code(reference):
+            with machine.steady(reference.who, reference.fault), user_code(reference):
                 named = copy_tree(self._contents[slot])
                 args, kwargs = inputs.call_arguments_for(case, reference.implementation, named)
-                forward = outputs.collect(case, reference.function(*args, **kwargs), named)
+                result = reference.function(*args, **kwargs)
+                forward = outputs.collect(case, result, named, who=reference.who)
             self._grads[slot] = dict(inputs.draw_grads(case, forward, seed))
         reply: dict[str, Any] = {
             "bytes": sum(t.numel() * t.element_size() for t in tensors_in(self._contents[slot]))
@@ -159,9 +165,13 @@ class Operations(VersionOperations, MachineOperations):
 
         With `keep`, both are packed into the vault, which no kernel's side ever maps.
         """
-        high, same, remarks = references(
-            self._now(), self._reference().function, self._contents[slot], self._grads[slot]
-        )
+        reference = self._reference()
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            with machine.steady(reference.who, reference.fault):
+                return reference.function(*args, **kwargs)
+
+        high, same, remarks = references(self._now(), function, self._contents[slot], self._grads[slot])
         self._expected[slot] = {"high": high, "same": same}
         result = {
             "outputs": [to_plain(output) for output in outputs.learn(same)],
@@ -174,12 +184,8 @@ class Operations(VersionOperations, MachineOperations):
 
     def rival_agrees(self, key: str, slot: int, seed: int) -> bool:
         """Say whether a versus entry's outputs pass the very check that the kernel's must pass."""
-        loaded = self._loaded[key]
-        bound = bind(
-            self._now(), loaded, copy_tree(self._contents[slot]), copy_tree(self._grads[slot]), self._device
-        )
-        with user_code(loaded):
-            got = bound.collect(bound.thunk())
+        named, grads = copy_tree(self._contents[slot]), copy_tree(self._grads[slot])
+        got = evaluate_rival(self._now(), self._loaded[key], named, grads, self._device)
         return all(check.ok for check in self._compared(slot, got, seed))
 
     def recall(self, slot: int, tree: dict[str, Any]) -> None:
@@ -200,13 +206,12 @@ class Operations(VersionOperations, MachineOperations):
         before = {name: [outputs.hash_bytes(t) for t in tensors_in(value)] for name, value in frozen.items()}
         held = self._memory_held(reset=True)
         begin, forks = _clock(), fork_guard.begin()
-        bound = bind(case, loaded, named, grads, self._device)
-        with user_code(loaded):
+        with machine.steady(loaded.who, loaded.fault), user_code(loaded):
+            bound = bind(case, loaded, named, grads, self._device)
             result = bound.thunk()
             fork_guard.end_if_child()
             self._synchronize()
             wall = _clock() - begin
-            found = bound.collect(result)
         if fork_guard.came_back(forks):
             sentence = "the kernel forked, and its child came back as if it were the kernel"
             raise SideFault("forked", sentence, "kernel")
@@ -215,6 +220,8 @@ class Operations(VersionOperations, MachineOperations):
             if [outputs.hash_bytes(tensor) for tensor in tensors_in(value)] != before[name]:
                 sentence = f"the kernel wrote to its input {name!r}; declare `mutates: [{name}]` if it should"
                 raise SideFault("input_mutated", sentence, "kernel", outcome="fail")
+        with user_code(loaded):
+            found = bound.collect(result)
         self._check_flags()
         reply: dict[str, Any] = {"wall_ns": wall, "peak_bytes": peak + bytes_in(named)}
         if share:

@@ -9,9 +9,10 @@ from kmrun.core.case import Case, Output
 from kmrun.core.measurement import FaultKind
 from kmrun.measure.builders import poison
 from kmrun.measure.copies import tensors_in
-from kmrun.measure.dtypes import short_name, torch_dtype
+from kmrun.measure.dtypes import short_name, torch_dtype, unusable
 from kmrun.measure.faults import Outcome, SideFault, one_line
 from kmrun.measure.inputs import arranged
+from kmrun.measure.writes import hash_bytes
 
 __all__ = [
     "OutputError",
@@ -22,10 +23,12 @@ __all__ = [
     "gradients",
     "hash_bytes",
     "learn",
+    "mutated",
     "output_names",
     "poison",
     "returned_outputs",
     "short_name",
+    "without_aliases",
 ]
 
 
@@ -41,18 +44,24 @@ class OutputError(SideFault):
     default_outcome: Outcome = "fail"
 
 
-def flatten(result: Any) -> list[torch.Tensor]:
+def flatten(result: Any, who: str = "the kernel") -> list[torch.Tensor]:
     """Return the tensors of a result in order.
 
     Args:
         result: a tensor; anything with `__dlpack__`, `__cuda_array_interface__` or `__array_interface__`; or
             a tuple (also a named one), list or dict of such.
+        who: what sentences call the one that returned it.
 
     Raises:
         OutputError: None, no tensor, a tensor subclass (it may compute later than it is timed), or a tensor
-            without memory of its own (meta, sparse).
+            without memory of its own (meta, sparse) or numbers that torch can compare (quantized, packed).
     """
-    return _flatten(result, "the kernel returned")
+    if result is None:
+        sentence = (
+            f"{who} returned None; if it writes its result to an argument, declare `mutates: [ARGUMENT]`"
+        )
+        raise OutputError("output_none", sentence, outcome="error")
+    return _flatten(result, f"{who} returned")
 
 
 def _flatten(result: Any, place: str) -> list[torch.Tensor]:
@@ -61,12 +70,19 @@ def _flatten(result: Any, place: str) -> list[torch.Tensor]:
     if isinstance(result, torch.Tensor):
         return [_plain(result, place)]
     if isinstance(result, Mapping):
-        return [tensor for key in result for tensor in _flatten(result[key], f"output {key!r} is")]
+        return [tensor for key in result for tensor in _flatten(result[key], _item(place, repr(key)))]
     if isinstance(result, list | tuple):
         return [
-            tensor for index, item in enumerate(result) for tensor in _flatten(item, f"output {index} is")
+            tensor for index, item in enumerate(result) for tensor in _flatten(item, _item(place, str(index)))
         ]
     return [_foreign(result, place)]
+
+
+def _item(place: str, which: str) -> str:
+    """Return the place of an item: `the kernel's output 1 is`, or `the kernel's output 1, 0 is`."""
+    if place.endswith(" is"):
+        return f"{place.removesuffix(' is')}, {which} is"
+    return f"{place.removesuffix(' returned')}'s output {which} is"
 
 
 def _plain(tensor: torch.Tensor, place: str) -> torch.Tensor:
@@ -77,9 +93,8 @@ def _plain(tensor: torch.Tensor, place: str) -> torch.Tensor:
             f"{place} a {name}: a tensor subclass may compute after it was timed; return a plain tensor"
         )
         raise OutputError("output_lazy", sentence, outcome="error")
-    if tensor.layout != torch.strided or tensor.device.type == "meta":
-        what = str(tensor.layout).removeprefix("torch.") if tensor.device.type != "meta" else "meta"
-        raise OutputError("output_not_tensor", f"{place} a {what} tensor, not a dense one", outcome="error")
+    if (why_not := unusable(tensor)) is not None:
+        raise OutputError("output_not_tensor", f"{place} {why_not}", outcome="error")
     if tensor.numel() and tensor.untyped_storage().data_ptr() == 0:
         raise OutputError("output_lazy", f"{place} a tensor without memory", outcome="error")
     return tensor.resolve_conj().resolve_neg()
@@ -105,44 +120,95 @@ def _foreign(result: Any, place: str) -> torch.Tensor:
     raise OutputError("output_not_tensor", sentence, outcome="error")
 
 
+def mutated(case: Case, named: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """Return the tensors that the call is to write to (`mutates`); those of a list by `NAME.0`, `NAME.1`, ..."""
+    found: dict[str, torch.Tensor] = {}
+    for name in case.mutates:
+        value = named.get(name)
+        if isinstance(value, torch.Tensor):
+            found[name] = value
+        else:
+            found |= {f"{name}.{index}": tensor for index, tensor in enumerate(tensors_in(value))}
+    return found
+
+
+def without_aliases(
+    tensors: Sequence[torch.Tensor], held: Mapping[str, torch.Tensor]
+) -> tuple[list[torch.Tensor], set[str]]:
+    """Return the tensors that are none of `held`, and the names of those that are.
+
+    torch's own in-place operations return what they wrote to: that is one output, not two.
+    """
+    others: list[torch.Tensor] = []
+    names: set[str] = set()
+    for tensor in tensors:
+        name = next((name for name, own in held.items() if _is_the_same(tensor, own)), None)
+        if name is None:
+            others.append(tensor)
+        else:
+            names.add(name)
+    return others, names
+
+
+def _is_the_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one is other or (one.dtype == other.dtype and one.numel() > 0 and one.is_set_to(other))
+
+
 def collect(
     case: Case,
     result: Any,
     named: Mapping[str, Any],
     buffers: Mapping[str, torch.Tensor] | None = None,
+    who: str = "the kernel",
 ) -> dict[str, torch.Tensor]:
     """Return the outputs of one call by name, wherever they are: returned, in buffers, or mutated arguments.
+
+    What is returned although it is such a buffer or argument is that output, and no other. Mutated arguments
+    come last where they are no declared output: the reference may have values for them.
 
     Args:
         case: the case; with `outputs` None, names and shapes are taken as they come.
         result: what the call returned; ignored when nothing is to be returned.
         named: the arguments of that very call.
         buffers: caller-allocated outputs by parameter name, as `allocate` made them.
+        who: what sentences call the one that was called.
 
     Raises:
         OutputError: see `flatten` and `declared`.
     """
-    mutated = {name: named[name] for name in case.mutates if isinstance(named.get(name), torch.Tensor)}
+    held = mutated(case, named)
     if case.outputs is None:
-        returned = [] if result is None and mutated else flatten(result)
-        return mutated | declared(case, returned, named)
+        returned = [] if result is None and held else without_aliases(flatten(result, who), held)[0]
+        if not returned and not held:
+            raise OutputError("output_none", f"{who} returned no tensor", outcome="error")
+        return held | declared(case, returned, named, who=who)
     in_place: dict[str, torch.Tensor] = {}
     for output in case.outputs:
         if output.arg is not None:
             in_place[output.name] = {**named, **(buffers or {})}[output.arg]
             _check_form(output, in_place[output.name])
-        elif output.name in mutated:
-            in_place[output.name] = mutated[output.name]
+        elif output.name in held:
+            in_place[output.name] = held[output.name]
     returns = [output for output in case.outputs if output.name not in in_place]
-    found = declared(case, flatten(result), named) if returns else {}
-    return {output.name: in_place.get(output.name, found.get(output.name)) for output in case.outputs}
+    found: dict[str, torch.Tensor] = {}
+    if returns:
+        tensors = flatten(result, who)
+        if len(tensors) != len(returns):
+            tensors, _ = without_aliases(tensors, held | in_place)
+        found = declared(case, tensors, named, who=who)
+    by_name = {output.name: {**in_place, **found}[output.name] for output in case.outputs}
+    return by_name | {name: tensor for name, tensor in held.items() if name not in by_name}
 
 
 def returned_outputs(case: Case) -> tuple[Output, ...] | None:
     """Return the declared outputs that the call itself returns; None when they are to be learned."""
     if case.outputs is None:
         return None
-    return tuple(output for output in case.outputs if output.arg is None and output.name not in case.mutates)
+    return tuple(
+        output
+        for output in case.outputs
+        if output.arg is None and output.name.partition(".")[0] not in case.mutates
+    )
 
 
 def declared(
@@ -150,14 +216,17 @@ def declared(
     tensors: Sequence[torch.Tensor],
     named: Mapping[str, Any] | None = None,
     device: torch.device | None = None,
+    who: str = "the kernel",
 ) -> dict[str, torch.Tensor]:
     """Check returned tensors against the case and name them.
 
     Args:
         case: with `outputs` None, one tensor is named `o`, several `o0`, `o1`, ...
         tensors: as `flatten` gave them.
-        named: the arguments of the call; with them, outputs that share memory with an argument are refused.
+        named: the arguments of the call; with them, outputs that share memory with one are refused, except with
+            one that the call is to write to.
         device: where the outputs must be; by default where the first tensor argument is.
+        who: what sentences call the one that returned them.
 
     Raises:
         OutputError: another count, shape, dtype or device than declared, or memory shared with an argument.
@@ -167,7 +236,8 @@ def declared(
         found = dict(zip(output_names(len(tensors)), tensors, strict=True))
     else:
         if len(tensors) != len(outputs):
-            sentence = f"returned {_count(len(tensors))}, declared {_count(len(outputs))}"
+            expected = "the reference" if all(each.learned for each in outputs) else "declared"
+            sentence = f"{who} returned {count(len(tensors))}, {expected} {count(len(outputs))}"
             raise OutputError("output_count", sentence)
         found = {}
         for output, tensor in zip(outputs, tensors, strict=True):
@@ -178,7 +248,7 @@ def declared(
         if where is not None and tensor.device.type != where.type:
             raise OutputError("output_device", f"{name} is on {tensor.device}, expected on {where}")
     if named is not None:
-        _refuse_aliases(found, named)
+        _refuse_aliases(found, {name: value for name, value in named.items() if name not in case.mutates})
     return found
 
 
@@ -187,8 +257,9 @@ def output_names(count: int) -> list[str]:
     return ["o"] if count == 1 else [f"o{index}" for index in range(count)]
 
 
-def _count(count: int) -> str:
-    return "1 tensor" if count == 1 else f"{count} tensors"
+def count(number: int) -> str:
+    """Return `1 tensor`, `2 tensors`."""
+    return "1 tensor" if number == 1 else f"{number} tensors"
 
 
 def _check_form(output: Output, tensor: torch.Tensor) -> None:
@@ -284,39 +355,3 @@ def gradients(
             sentence = f"{name} is {short_name(grad.dtype)} {list(grad.shape)}, its argument is "
             raise OutputError("output_shape", sentence + f"{short_name(leaf.dtype)} {list(leaf.shape)}")
     return named
-
-
-_HASH_WORDS = 1 << 18
-
-
-def hash_bytes(tensor: torch.Tensor) -> int:
-    """Return a 64-bit hash of the raw storage behind a tensor (all of it, also what the view leaves out).
-
-    A position-weighted sum of 8-byte words modulo 2**64, computed where the tensor lives: it tells a careless
-    write at memory speed. It is no cryptographic hash.
-    """
-    storage = tensor.detach().untyped_storage()
-    raw = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
-    whole = raw.numel() // 8 * 8
-    words = raw[:whole].view(torch.int64)
-    weights = _weights(tensor.device)
-    result = raw.numel()
-    for start in range(0, words.numel(), _HASH_WORDS):
-        part = words[start : start + _HASH_WORDS]
-        # The shift folds high bits down: a plain product would never carry a change of the top bit further.
-        mixed = (part ^ (part >> 29)) * weights[: part.numel()]
-        result = (result * 0x100000001B3 + int(mixed.sum().item())) % (1 << 64)
-    for byte in raw[whole:].tolist():
-        result = (result * 0x100000001B3 + byte + 1) % (1 << 64)
-    return int(result)
-
-
-_WEIGHTS: dict[torch.device, torch.Tensor] = {}
-
-
-def _weights(device: torch.device) -> torch.Tensor:
-    if device not in _WEIGHTS:
-        generator = torch.Generator().manual_seed(0x6B6D72756E)
-        drawn = torch.empty(_HASH_WORDS, dtype=torch.int64).random_(generator=generator)
-        _WEIGHTS[device] = (drawn | 1).to(device)
-    return _WEIGHTS[device]

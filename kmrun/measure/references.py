@@ -3,16 +3,19 @@
 `reference.chunk` names an axis along which the first is evaluated slice by slice, so that fp64 fits.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
 from kmrun.core.case import Argument, Case
-from kmrun.measure import outputs
-from kmrun.measure.dtypes import torch_dtype, wider
+from kmrun.measure import outputs, returned
+from kmrun.measure.copies import copy_tree, tensors_in
+from kmrun.measure.dtypes import computable, short_name, torch_dtype, wider
 from kmrun.measure.faults import SideFault, one_line, traceback_tail
 from kmrun.measure.inputs import call_arguments_for
+from kmrun.measure.writes import Writes
 
 Function = Callable[..., Any]
 
@@ -22,7 +25,8 @@ MOST_SLICES = 64
 class ReferenceFault(SideFault):
     """The reference failed: the suite's fault.
 
-    Codes: `reference_raised`, `reference_output` (unusable), `chunk_invalid` (it cannot be sliced so).
+    Codes: `reference_raised`, `reference_output` (unusable), `chunk_invalid` (it cannot be sliced so),
+    `input_mutated`.
     """
 
 
@@ -41,8 +45,12 @@ def references(
     """
     remarks: list[str] = []
     compute = case.reference.compute if case.reference is not None else None
-    same = own_reference(case, fn, named_inputs, grads)
+    same = own_reference(case, fn, named_inputs, grads, remarks)
+    if case.outputs is None and case.mode == "forward":
+        # Whatever else its arithmetic does, in high precision it must give the same outputs.
+        case = dataclasses.replace(case, outputs=outputs.learn(same))
     high = compute_reference(case, fn, named_inputs, compute, grads, remarks, like=same)
+    high = {name: computable(tensor) for name, tensor in high.items()}
     if case.reference is not None and case.reference.chunk is not None:
         _slices_agree(case, high, same)
     return high, same, remarks
@@ -91,15 +99,46 @@ def own_reference(
     fn: Function,
     named_inputs: Mapping[str, Any],
     grads: Mapping[str, torch.Tensor] | None = None,
+    remarks: list[str] | None = None,
 ) -> dict[str, torch.Tensor]:
     """Evaluate the reference on copies of its inputs, in the case's own dtype, in one piece.
 
     The reference hands its outputs back, also those that the kernel writes into buffers of the caller.
 
+    Its arguments are those of `compute_reference`. `remarks` receives a sentence on each argument that the kernel
+    writes to and the reference has no value for.
+
     Raises:
-        ReferenceFault: see there.
+        ReferenceFault: see there; also when it wrote to an argument that the kernel must leave alone. What it is
+            timed on, beside the kernel, would be no longer what was drawn.
     """
-    return _evaluate(case, fn, _copies(case, named_inputs, None), grads)
+    copies = _copies(case, named_inputs, None)
+    versions = {name: _versions(value) for name, value in copies.items()}
+    found = _evaluate(case, fn, copies, grads, remarks)
+    for name, value in copies.items():
+        if (
+            name not in case.mutates
+            and _versions(value) != versions[name]
+            and _differ(value, named_inputs[name])
+        ):
+            sentence = (
+                f"{_who(case)} wrote to its input {name!r}; declare `mutates: [{name}]` if the kernel does so, "
+                "too, else let it work on a copy"
+            )
+            raise ReferenceFault("input_mutated", sentence)
+    return found
+
+
+def _versions(tree: Any) -> list[int]:
+    return [0 if tensor.is_inference() else tensor._version for tensor in tensors_in(tree)]
+
+
+def _differ(tree: Any, source: Any) -> bool:
+    pairs = zip(tensors_in(tree), tensors_in(source), strict=True)
+    return any(
+        not torch.allclose(computable(one.detach()), computable(other.detach()), 0.0, 0.0, equal_nan=True)
+        for one, other in pairs
+    )
 
 
 def _copies(case: Case, named: Mapping[str, Any], compute: torch.dtype | None) -> dict[str, Any]:
@@ -107,78 +146,79 @@ def _copies(case: Case, named: Mapping[str, Any], compute: torch.dtype | None) -
     leaves = {argument.name for argument in case.arguments if argument.requires_grad}
     copies: dict[str, Any] = {}
     for name, value in named.items():
-        copied = _copy(value, compute, own=name in case.mutates or name in leaves)
+        copied = _copy(value, compute)
         if name in leaves and isinstance(copied, torch.Tensor):
             copied.requires_grad_(case.mode != "forward")
         copies[name] = copied
     return copies
 
 
-def _copy(value: Any, compute: torch.dtype | None, own: bool) -> Any:
+def _copy(value: Any, compute: torch.dtype | None) -> Any:
     if isinstance(value, torch.Tensor):
-        plain = value.detach()
-        wide = plain if compute is None else plain.to(wider(plain.dtype, compute))
-        return wide.clone() if own and wide.data_ptr() == plain.data_ptr() else wide
+        wide = value.dtype if compute is None else wider(value.dtype, compute)
+        return copy_tree(value.detach()) if wide == value.dtype else value.detach().to(wide)
     if isinstance(value, list):
-        return [_copy(item, compute, own) for item in value]
-    if isinstance(value, tuple) and type(value) is tuple:
-        return tuple(_copy(item, compute, own) for item in value)
+        return [_copy(item, compute) for item in value]
+    if isinstance(value, tuple):
+        items = [_copy(item, compute) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, dict):
-        return {key: _copy(item, compute, own) for key, item in value.items()}
+        return {key: _copy(item, compute) for key, item in value.items()}
     return value
 
 
 def _evaluate(
-    case: Case, fn: Function, named: Mapping[str, Any], grads: Mapping[str, torch.Tensor] | None
+    case: Case,
+    fn: Function,
+    named: Mapping[str, Any],
+    grads: Mapping[str, torch.Tensor] | None,
+    remarks: list[str] | None = None,
 ) -> dict[str, torch.Tensor]:
     if case.reference is None:
         raise ReferenceFault("reference_raised", "the kernel has no reference")
-    implementation = case.reference.implementation
-    args, kwargs = call_arguments_for(case, implementation, named)
+    who = _who(case)
+    args, kwargs = call_arguments_for(case, case.reference.implementation, named)
+    writes = Writes(outputs.mutated(case, named))
     try:
         with torch.set_grad_enabled(case.mode != "forward"):
             result = fn(*args, **kwargs)
-            found = _named(case, result, named)
-            if case.mode == "forward":
-                return found
-            return _backward(case, found, named, grads or {})
+            found, missing = returned.by_name(case, result, named, writes.found(), who)
+            _check_forms(case, found)
+            if case.mode != "forward":
+                return _backward(case, found, named, grads or {})
     except outputs.OutputError as error:
-        sentence = f"the reference {implementation.target}: {error.sentence}"
+        sentence = error.sentence if error.sentence.startswith(who) else f"{who}: {error.sentence}"
         raise ReferenceFault("reference_output", sentence) from error
-    except (KeyboardInterrupt, SideFault):
+    except SideFault:
         raise
-    except BaseException as error:
-        sentence = f"the reference {implementation.target} raised {one_line(error)}"
+    except (
+        BaseException
+    ) as error:  # also its exit() and KeyboardInterrupt: a person's interrupt never comes here
+        sentence = f"{who} raised {one_line(error)}"
         raise ReferenceFault("reference_raised", sentence, "suite", traceback_tail(error)) from error
+    if remarks is not None:
+        remarks += [
+            f"what the kernel writes to {name} is not compared: the reference neither writes nor returns it"
+            for name in missing
+        ]
+    return found
 
 
-def _named(case: Case, result: Any, named: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """Name what a reference gave: mutated arguments when it returned nothing, else its tensors in order."""
-    mutated = {name: named[name] for name in case.mutates if isinstance(named.get(name), torch.Tensor)}
-    tensors = [] if result is None and mutated else outputs.flatten(result)
-    if case.outputs is None:
-        return mutated | dict(zip(outputs.output_names(len(tensors)), tensors, strict=True))
-    names = [output.name for output in case.outputs]
-    if tensors and len(tensors) < len(names):
-        names = [name for name in names if name not in mutated]
-    elif not tensors:
-        return {name: mutated[name] for name in names if name in mutated}
-    if len(tensors) != len(names):
-        raise outputs.OutputError("output_count", f"returned {len(tensors)} tensors for {len(names)} outputs")
-    kept = {name: tensor for name, tensor in mutated.items() if name in {o.name for o in case.outputs}}
-    found = kept | dict(zip(names, tensors, strict=True))
-    for output in case.outputs:
-        if tuple(found[output.name].shape) != tuple(output.shape) and case.reference is not None:
-            _refuse_shape(case, output.name, found[output.name])
-    return {output.name: found[output.name] for output in case.outputs}
+def _who(case: Case) -> str:
+    return f"the reference {case.reference.implementation.target}" if case.reference else "the reference"
 
 
-def _refuse_shape(case: Case, name: str, tensor: torch.Tensor) -> None:
-    declared = next(output.shape for output in case.outputs or () if output.name == name)
+def _check_forms(case: Case, found: Mapping[str, torch.Tensor]) -> None:
+    """Refuse what cannot be compared element by element with the declared outputs."""
     sliced = case.reference is not None and case.reference.chunk is not None
-    if not sliced:
-        sentence = f"{name} has shape {list(tensor.shape)}, declared {list(declared)}"
-        raise outputs.OutputError("output_shape", sentence)
+    for output in case.outputs or ():
+        tensor = found[output.name]
+        if tuple(tensor.shape) != tuple(output.shape) and not sliced:
+            sentence = f"{output.name} has shape {list(tensor.shape)}, declared {list(output.shape)}"
+            raise outputs.OutputError("output_shape", sentence)
+        if tensor.is_complex() != torch_dtype(output.dtype, tensor.device).is_complex:
+            sentence = f"{output.name} is {short_name(tensor.dtype)}, declared {output.dtype}"
+            raise outputs.OutputError("output_dtype", sentence)
 
 
 def _backward(
@@ -270,7 +310,7 @@ def _slices_agree(case: Case, high: Mapping[str, torch.Tensor], same: Mapping[st
     for name, whole in same.items():
         if not whole.dtype.is_floating_point:
             continue
-        left, right = high[name].nan_to_num(0, 0, 0), whole.nan_to_num(0, 0, 0)
+        left, right = high[name].nan_to_num(0, 0, 0), computable(whole).nan_to_num(0, 0, 0)
         norm = max(float(torch.linalg.vector_norm(side, dtype=torch.float64)) for side in (left, right))
         gap = float(torch.linalg.vector_norm(left - right, dtype=torch.float64))
         if gap > 0.2 * norm and norm > 0:

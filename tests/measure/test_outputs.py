@@ -93,7 +93,7 @@ def test_declared_outputs_get_their_names():
 @pytest.mark.parametrize(
     ("tensors", "code", "says"),
     [
-        ([torch.zeros(2, 3)], "output_count", "returned 1 tensor, declared 2 tensors"),
+        ([torch.zeros(2, 3)], "output_count", "the kernel returned 1 tensor, declared 2 tensors"),
         ([torch.zeros(3, 2), torch.zeros(2)], "output_shape", "o has shape [3, 2], declared [2, 3]"),
         ([torch.zeros(2, 3), torch.zeros(2)], "output_dtype", "o is fp32, declared bf16"),
     ],
