@@ -7,7 +7,7 @@ from typing import Any
 from kmrun.cli.companion import Companion, Phase, Suite, shared_alpha
 from kmrun.core.case import Case
 from kmrun.core.clause import count_sampled
-from kmrun.core.gate import Gate
+from kmrun.core.gate import LIVE_LOOKS, LIVE_SHARES, Gate
 from kmrun.core.measurement import Ceilings, Measurement
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.report.numbers import count
@@ -70,7 +70,13 @@ class AgainstVersion(Companion):
         other = self._other(matchup, case)
         if other is None:
             return None
-        gate = Gate(matchup.name, suite.margin(case), self._alpha[suite.key])
+        gate = Gate(
+            matchup.name,
+            suite.margin(case),
+            self._alpha[suite.key],
+            looks=LIVE_LOOKS,
+            shares=LIVE_SHARES,
+        )
         return Opponent(other, gate, matchup.own, matchup.other)
 
     def measured(

@@ -38,6 +38,10 @@ LOOKS = (10, 16, 24)
 SHARES = (0.2, 0.3, 0.5)
 """What each look takes of the error rate: the last has the most to decide."""
 
+LIVE_LOOKS = (10, 16, 24, 36)
+LIVE_SHARES = (0.2, 0.2, 0.25, 0.35)
+"""The same for two live versions, whose pairs are cheap: beside much other load 24 leave open what 36 settle."""
+
 LEAST_DIFFERENCE_NS = 100.0
 """A difference below this (or below two ticks of the timer) is no slowdown, whatever its ratio."""
 
@@ -65,6 +69,8 @@ class Gate:
     method: Literal["alternated", "baseline"] = "alternated"
     tick_ns: float = 0.0
     """Grain of the timer per call."""
+    looks: tuple[int, ...] = LOOKS
+    shares: tuple[float, ...] = SHARES
 
     def screen(self, blocks: Sequence[float]) -> Screening:
         """Judge the log ratios of a pair's blocks so far; may be asked after every block.
@@ -93,10 +99,10 @@ class Gate:
             old_ns: the old version's time of a call.
             blocks: alternated blocks behind them, for the record.
         """
-        if len(pairs) not in LOOKS:
+        if len(pairs) not in self.looks:
             return None
         found = self.estimate(pairs, old_ns, blocks)
-        return found if found.verdict != "inconclusive" or len(pairs) == LOOKS[-1] else None
+        return found if found.verdict != "inconclusive" or len(pairs) == self.looks[-1] else None
 
     def estimate(self, pairs: Sequence[float], old_ns: float, blocks: int, reason: str = "") -> Slowdown:
         """Judge what there is, at the error rate of the look that it was on the way to.
@@ -106,7 +112,8 @@ class Gate:
         Raises:
             ValueError: there are no pairs, or more than the last look takes.
         """
-        share = next((part for look, part in zip(LOOKS, SHARES, strict=True) if len(pairs) <= look), None)
+        plan = zip(self.looks, self.shares, strict=True)
+        share = next((part for look, part in plan if len(pairs) <= look), None)
         if share is None:
             raise ValueError(f"{len(pairs)} pairs are more than the last look takes")
         ordered = walsh_averages(pairs)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kmrun.core.case import Case
-from kmrun.core.gate import LOOKS, Gate, undecided
+from kmrun.core.gate import Gate, undecided
 from kmrun.core.measurement import Finding
 from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain
@@ -137,7 +137,9 @@ class Comparison:
         pairs: list[float] = []
         limit = time.monotonic() + SETTLE_S[self._trial.run.device.kind]
         while True:
-            self._trial.progress(f"against {name}, fresh pair {len(pairs) + 1} of at most {LOOKS[-1]}")
+            self._trial.progress(
+                f"against {name}, fresh pair {len(pairs) + 1} of at most {self._gate.looks[-1]}"
+            )
             with self._pair() as blocks:
                 taken += self._blocks_of_a_pair(blocks)
                 new, old = (quantile(samples, self._level) for samples in blocks.samples)

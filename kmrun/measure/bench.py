@@ -29,6 +29,8 @@ HOT_COPIES = 8
 MOST_KEPT, FEWEST_KEPT, KEPT_BYTES = 64, 1, 32 * 2**20
 """How many timed calls' outputs are kept to be compared, beside the last: as many as fit the bytes, within bounds."""
 KEPT_SHARE = 0.05
+MOST_HELD, HELD_BYTES = 6, 16 * 2**20
+"""Outputs of discarded calls that are held, so that the next ones lie elsewhere; larger ones do anyway."""
 WARM_MOST_NS = 1e9
 
 
@@ -74,11 +76,13 @@ class Bench:
     flushes: bool = False
     timed: dict[str, Timed] = field(default_factory=dict)
     kept: list[Kept] = field(default_factory=list)
+    _held: list[Any] = field(default_factory=list)
 
     def stage(self, cold: bool, bytes_per_call: int) -> dict[str, Any]:
         """Make the copies. Returns how many, whether calls are cold, and by which means."""
         self.timed.clear()
         self.copies.clear()
+        self._held.clear()
         slots = sorted(self.contents)
         # Rotation cannot make cold what it cannot copy: state that `setup` made, and opaque arguments.
         flush_only = self.has_setup or is_opaque(self.contents[slots[0]])
@@ -168,8 +172,23 @@ class Bench:
         timed = self.timed[key]
         with user_code(timed.loaded):
             for _ in range(discard):
-                timed.sampler.one()
+                self._hold_output(timed)
             return [timed.sampler.one()[0] for _ in range(calls)]
+
+    def _hold_output(self, timed: Timed) -> None:
+        """Make a call and keep what it returned for some turns, so that later outputs land in other memory.
+
+        The allocator hands out the same block again and again, and how that block lies in the caches went with
+        the process: equal versions differed by a few percent for good.
+        """
+        held: list[Any] = []
+        _, places = timed.sampler.one(held)
+        if timed.sampler.after is not None:
+            timed.sampler.after(places)
+        if bytes_in(held) <= HELD_BYTES:
+            self._held.append(held)
+        if len(self._held) > MOST_HELD:
+            self._held.pop(random.randrange(MOST_HELD))
 
     def burst(self, key: str, calls: int) -> float:
         """Run calls back to back without flush or pause; return this side's own time for all of them in ns."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kmrun.core.case import Argument, Case, Implementation, Reference, Timing
-from kmrun.core.gate import Gate
+from kmrun.core.gate import LIVE_LOOKS, LIVE_SHARES, Gate
 from kmrun.core.measurement import Measurement
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.measure.supervisor import RunOptions, Supervisor
@@ -161,7 +161,13 @@ def trial(
     old, new = case_of(folder, "old", name, "kernel"), case_of(folder, "new", name, function)
     saved = running.measure(old)
     running.kernel().bury()
-    gate = Gate("the saved version", options.margin, 0.01 / options.suite)
+    gate = Gate(
+        "the saved version",
+        options.margin,
+        0.01 / options.suite,
+        looks=LIVE_LOOKS,
+        shares=LIVE_SHARES,
+    )
     # A comparison takes a quarter of the window: the other rules shall have all of it.
     new = replace(new, timing=Timing(min_time_ms=400, max_time_ms=4000))
     begin = time.monotonic()

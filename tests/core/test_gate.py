@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from kmrun.core.gate import (
     CLEAR_RATE,
+    LIVE_LOOKS,
+    LIVE_SHARES,
     LOOKS,
     SHARES,
     Gate,
@@ -126,6 +128,8 @@ def test_it_looks_only_at_its_looks_and_ends_at_the_last():
             looked.append((len(taken), found.verdict))
     assert looked == [(LOOKS[-1], "inconclusive")]
     assert math.isclose(sum(SHARES), 1.0)
+    assert math.isclose(sum(LIVE_SHARES), 1.0)
+    assert len(LIVE_SHARES) == len(LIVE_LOOKS)
 
 
 def test_a_clear_slowdown_is_called_with_its_size():
@@ -199,6 +203,15 @@ def verdicts(count: int, slowdown: float, **machine: float) -> dict[str, int]:
 def test_unchanged_kernels_raise_no_alarm_even_where_processes_differ_for_good(offset, noise):
     # 400 kernels are eight suites of 50, of which at most 1 % may alarm.
     assert verdicts(400, 0.0, offset=offset, noise=noise)["broken"] == 0
+
+
+def test_more_pairs_settle_what_much_other_load_leaves_open():
+    rule = Gate("old", 0.03, SUITE_OF_50, looks=LIVE_LOOKS, shares=LIVE_SHARES)
+    seen = [Machine(seed, 0.0609, offset=0.03, noise=0.01).run(rule).verdict for seed in range(150)]
+    short = [Machine(seed, 0.0609, offset=0.03, noise=0.01).run(gate()).verdict for seed in range(150)]
+    same = [Machine(seed, 0.0, offset=0.03, noise=0.01).run(rule).verdict for seed in range(150)]
+    assert seen.count("broken") > short.count("broken")
+    assert same.count("broken") == 0
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.01])
