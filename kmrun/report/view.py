@@ -300,8 +300,9 @@ def repro(result: Result, case_id: str) -> str:
         words = [word for word in result.command if not word.startswith("--seed")]
     else:
         words = ["kmrun", result.suite.file, "-k", case_id]
-        if "--device" in result.command[:-1]:
-            words += ["--device", result.command[result.command.index("--device") + 1]]
+        for option in ("--device", "--against", "--build"):
+            if option in result.command[:-1]:
+                words += [option, result.command[result.command.index(option) + 1]]
     if result.seed is not None:
         words += ["--seed", str(result.seed)]
     return " ".join(shell_word(word) for word in words)

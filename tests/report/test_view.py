@@ -217,3 +217,11 @@ def test_the_summary_counts_words_and_says_when_it_is_partial():
     cases = [entry(s=1), entry(s=2, clauses=(clause("max_ms", 1.0),))]
     assert view(make_result(*cases)).summary == "2 cases in 12 s: 1 pass, 1 fail"
     assert view(make_result(complete=False)).summary == "interrupted, partial: 1 case in 12 s: 1 pass"
+
+
+def test_the_command_compares_with_the_same_version_again():
+    command = ("kmrun", "suites/add.yaml", "--against", "HEAD~1", "--device", "cpu", "--build", "make it")
+    told = repro(make_result(command=command), "add[s=1]")
+    assert told == (
+        "kmrun suites/add.yaml -k 'add[s=1]' --device cpu --against 'HEAD~1' --build 'make it' --seed 7"
+    )
