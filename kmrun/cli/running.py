@@ -26,7 +26,7 @@ from kmrun.core.measurement import RunDevice
 from kmrun.core.result import Result
 from kmrun.core.verdict import exit_code
 from kmrun.device.expected import expected_device
-from kmrun.errors import EnvironmentLacks, UsageError
+from kmrun.errors import EnvironmentLacks, KmrunError, UsageError
 from kmrun.measure.sessions import take_session
 from kmrun.measure.supervisor import Isolation, RunOptions, Supervisor
 from kmrun.plan import select
@@ -258,7 +258,8 @@ def match_card(catalogue: Catalogue, device: RunDevice, asked: Card | None) -> C
 def code_of(outcome: Outcome, settings: Settings) -> int:
     """Return the exit code of a run: that of the error that ended it early, else what the verdicts come to."""
     if outcome.stopped is not None:
-        return outcome.stopped.exit_code
+        # A traceback, of a fault of kmrun's own, ends the process with 1.
+        return outcome.stopped.exit_code if isinstance(outcome.stopped, KmrunError) else 1
     if not outcome.interrupted and not any(result.cases for result in outcome.results):
         return EnvironmentLacks.exit_code
     return exit_code(
@@ -272,7 +273,7 @@ def report(outcome: Outcome, settings: Settings, *, several: bool) -> int:
     """Print what a run came to, and return the exit code.
 
     Raises:
-        KmrunError: the error that ended the run, when there is nothing to print or after printing it.
+        Exception: what ended the run, when there is nothing to print or after printing it.
     """
     code = code_of(outcome, settings)
     empty = not any(result.cases for result in outcome.results)

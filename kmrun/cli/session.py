@@ -23,7 +23,6 @@ from kmrun.core.roofs import roofs_of
 from kmrun.core.score import score
 from kmrun.core.statistics import corrected_alpha
 from kmrun.core.verdict import Judgement, judge
-from kmrun.errors import KmrunError
 from kmrun.report.progress import Progress
 from kmrun.report.words import axes_label
 from kmrun.store.repository import git_state
@@ -145,12 +144,15 @@ class _Going:
 
 @dataclass
 class Outcome:
-    """What a run came to. `stopped` is the error that ended it early, `interrupted` that a person did."""
+    """What a run came to. `stopped` is what ended it early, `interrupted` that a person did.
+
+    A fault of kmrun's own ends it, too: it is to be raised again once all that was measured is written and printed.
+    """
 
     results: list[Result] = field(default_factory=list)
     judgements: list[Judgement] = field(default_factory=list)
     interrupted: bool = False
-    stopped: KmrunError | None = None
+    stopped: Exception | None = None
 
 
 class Session:
@@ -191,7 +193,7 @@ class Session:
             outcome.interrupted = True
             if jobs and not self._going and self._expected is not None:
                 self._leave_empty(jobs[0], self._expected())
-        except KmrunError as error:
+        except Exception as error:
             outcome.stopped = error
         outcome.results = self._documents()
         outcome.judgements = [each.judged for going in self._going for each in going.scored]

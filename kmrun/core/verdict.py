@@ -134,8 +134,14 @@ def _correctness(case: Case, found: Measurement) -> Iterable[ClauseResult]:
     elif found.correct:
         yield ClauseResult("correct", allowed, "pass", value=error, place=case.place)
     else:
-        why = f"{worst.name} is wrong" if worst else "the result is wrong"
-        yield ClauseResult("correct", allowed, "fail", why, value=error, place=case.place)
+        why = next((finding.sentence for finding in found.findings if finding.outcome == "fail"), "")
+        if worst is not None and not worst.ok:
+            why = f"{worst.name} is wrong"
+        elif worst is not None:  # an earlier output was right: its figures say nothing of what was wrong
+            error = allowed = None
+        yield ClauseResult(
+            "correct", allowed, "fail", why or "the result is wrong", value=error, place=case.place
+        )
 
 
 def _asks_for_no_check(case: Case) -> bool:

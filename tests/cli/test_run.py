@@ -1,14 +1,16 @@
 import json
 import re
+import sys
 from dataclasses import replace
 
 import pytest
 
-from kmrun.cli import running
+from kmrun.cli import main, running
 from kmrun.core.measurement import Finding, RunDevice
 from kmrun.core.observed import Observed
 from kmrun.core.telemetry import Telemetry
 from kmrun.errors import EnvironmentLacks
+from kmrun.measure.side import SideBug
 from kmrun.store.results import read
 from support.cases import GPU, make_found
 from support.supervisors import FakeSupervisor
@@ -247,6 +249,24 @@ def test_a_machine_that_breaks_prints_what_there_is(kmrun, suite, measuring):
     assert ran.code == 3
     assert "add" in ran.out
     assert ran.err == "error: the device does not answer\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_fault_of_kmrun_s_own_prints_what_there_is_before_its_traceback(
+    monkeypatch, capsys, suite, measuring, options
+):
+    measuring({TWO: SideBug("Traceback of the judge")})
+    monkeypatch.setattr(sys, "argv", ["kmrun", "adding.yaml", "--save", "out.json", *options])
+    with pytest.raises(SideBug, match="Traceback of the judge"):
+        main()
+    printed = capsys.readouterr().out
+    (saved,) = read(suite.parent / "out.json")
+    assert ([entry.id for entry in saved.cases], saved.complete) == ([ONE], False)
+    if options:
+        assert [entry["id"] for entry in json.loads(printed)["cases"]] == [ONE]
+    else:
+        assert "add" in printed
+        assert "exit" not in printed
 
 
 def test_a_suite_for_another_device(kmrun, suite, measuring):

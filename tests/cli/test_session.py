@@ -12,6 +12,7 @@ from kmrun.core.case import Peak
 from kmrun.core.measurement import Bandwidth
 from kmrun.core.score import score
 from kmrun.errors import EnvironmentLacks
+from kmrun.measure.side import SideBug
 from kmrun.report.progress import Progress
 from kmrun.store import results
 from support.cases import CEILINGS, GPU, clause, make_case, make_found
@@ -165,6 +166,15 @@ def test_a_machine_that_breaks_ends_the_run_with_what_there_is():
     outcome = Watched(FakeSupervisor({"add[n=2]": broken})).run(job())
     assert outcome.stopped is broken
     assert len(outcome.results[0].cases) == 1
+
+
+def test_a_fault_of_kmrun_s_own_loses_no_case_and_is_handed_on_whole():
+    bug = SideBug("Traceback of the judge")
+    watched = Watched(FakeSupervisor({"add[n=2]": bug}))
+    outcome = watched.run(job())
+    assert outcome.stopped is bug
+    (result,) = watched.saved[-1]
+    assert (result.complete, [entry.id for entry in result.cases]) == (False, ["add[n=1]"])
 
 
 def test_a_supervisor_that_cannot_start_leaves_nothing():

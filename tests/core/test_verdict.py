@@ -139,6 +139,16 @@ def test_a_wrong_kernel_fails_even_when_nothing_else_said_so():
     assert [(r.code, r.sentence) for r in result.reasons] == [("correct", "out is wrong")]
 
 
+def test_an_output_of_the_wrong_form_breaks_correctness_without_a_comparison():
+    form = Finding("output_shape", "o has shape [3], declared [4]", "kernel", "fail")
+    for checks in ((), (OutputCheck("out", "auto", True, 1e-7, 1e-6),)):
+        result = judged(findings=(form,), correct=False, checks=checks, samples_ns=())
+        (correct,) = result.clauses
+        assert (correct.kind, correct.verdict, correct.reason) == ("correct", "fail", form.sentence)
+        assert (correct.value, correct.bound) == (None, None)
+        assert result.reasons == (form,)
+
+
 def test_silence_about_correctness_does_not_pass():
     assert judged(correct=None, checks=()).verdict == "inconclusive"
     unchecked = make_case(checks={"*": Check("none")})
