@@ -103,6 +103,10 @@ class Asking:
             self.deadline += time.monotonic() - begin
         return answer
 
+    def bytes_per_call(self) -> int:
+        """Return what a call touches beyond its inputs: recorded activations, in a backward mode."""
+        return 0 if self.case.mode == "forward" else self.case.needed_bytes.get("kernel", 0) // 2
+
     def over(self, finding: Finding) -> NoReturn:
         """Note what decided the case, and end it.
 

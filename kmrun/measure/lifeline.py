@@ -66,6 +66,13 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
+def give_back() -> None:
+    """Give memory that was freed back to the system, where the C library keeps it for itself."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:  # glibc
+        trim(0)
+
+
 def resident_bytes(reset: bool = False, peak: bool = False) -> int:
     """Return this process's resident memory, or with `peak` the most since the last call with `reset`."""
     status = Path("/proc/self/status")

@@ -97,6 +97,14 @@ class Operations(VersionOperations, MachineOperations):
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
+    def clear(self) -> None:
+        """Forget what was drawn and timed so far, and keep the case: its last drawing needs the room."""
+        self._contents.clear()
+        self._grads.clear()
+        self._expected.clear()
+        self._bench = None
+        self._own = {}
+
     def load(self, key: str) -> dict[str, Any]:
         """Import the target of `kernel`, `reference` or a versus entry."""
         begin = _clock()

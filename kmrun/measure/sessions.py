@@ -101,8 +101,7 @@ class _Again(Asking):
 
     def _warmed(self, found: Measurement) -> float:
         """Stage and warm up the kernel as its own window did; return the level in ns per call."""
-        touched = 0 if self.case.mode == "forward" else self.case.needed_bytes.get("kernel", 0)
-        self.kernel("stage", cold=found.l2 == "cold", bytes_per_call=touched)
+        self.kernel("stage", cold=found.l2 == "cold", bytes_per_call=self.bytes_per_call())
         call_ns = self.kernel("prepare", key=KERNEL)["call_ns"]
         at_least = 10 if call_ns * 10 < WARM_MOST_NS else 3
         level: float = self.kernel("warm_up", key=KERNEL, most_ns=WARM_MOST_NS, at_least=at_least)["call_ns"]

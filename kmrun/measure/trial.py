@@ -355,10 +355,6 @@ class Trial(Asking):
         facts |= take_window(self, facts["call_ns"])
         return tuple(facts.pop("samples_ns")), facts
 
-    def bytes_per_call(self) -> int:
-        """Return what a call touches beyond its inputs: recorded activations, in a backward mode."""
-        return 0 if self.case.mode == "forward" else self.case.needed_bytes.get("kernel", 0)
-
     def warm_up_limits(self, call_ns: float) -> tuple[float, int]:
         """Return the most time for a warm-up, and its least number of calls."""
         most = min(WARM_MOST_NS, self.case.timing.max_time_ms * 1e6 / (4 if self.run.options.quick else 1))
@@ -380,6 +376,8 @@ class Trial(Asking):
 
     def _check_again(self) -> None:
         self.progress("checking again")
+        for ask in (self.kernel,) if self.inline else (self.kernel, self.judge):
+            ask("clear")
         self._draw(2)
         self._compare(2, self.call(2)["tree"])
 

@@ -18,6 +18,9 @@ from kmrun.measure.faults import SideFault, one_line, traceback_tail
 from kmrun.measure.operations import Operations
 from kmrun.measure.protocol import Channel, ChannelClosed
 
+SPACIOUS = frozenset({"expect", "compare", "self_test", "rival_agrees", "clear", "end"})
+"""Operations that free a lot: of hundreds of megabytes the C library would keep most."""
+
 
 def serve(channel: int, arena: int, vault: int, output: int) -> None:
     """Serve requests until the supervisor hangs up.
@@ -43,10 +46,13 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
     while True:
         try:
             request, late = _receive(end, side)
-            if request["op"] == "begin":
+            op = request["op"]
+            if op == "begin":
                 late = None  # it came out of the case before, which is over
                 streams = _take_streams()  # a kernel of the case before may have closed or replaced them
             reply = {"finding": to_plain(_raised_late(late))} if late else _answer(side, request)
+            if op in SPACIOUS:
+                lifeline.give_back()
             for stream in streams:
                 if not stream.closed:  # user code may do that
                     stream.flush()

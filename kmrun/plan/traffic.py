@@ -78,35 +78,36 @@ def needed_bytes(
     has_reference: bool = True,
     chunks: int = 1,
 ) -> Mapping[str, int]:
-    """Return the memory that each side holds for one case: `{"kernel": ..., "judge": ...}`.
+    """Return the memory that each side holds at most for one case: `{"kernel": ..., "judge": ...}`.
 
-    With I the bytes of the inputs, O of the outputs and G of the gradients (in a backward mode those of the
-    arguments with `requires_grad`, and the incoming ones, which are as large as the outputs):
+    With I the bytes of the inputs, O of the outputs and, in a backward mode, of the gradients of the arguments with
+    `requires_grad` and the incoming ones:
 
-    - kernel: 2 I + O + G. The inputs twice, because pristine copies are kept for the checks.
-    - judge: I + O + G for what the kernel made. With a reference O + G once more in the case's own dtypes (it
-      is also run as the kernel is, to know its own error), and once all floating tensors in `compute` (fp64
-      where none is given), of which only one slice of `chunks` at a time.
+    - kernel: 4 I + 4 O. Two drawings of the inputs, two copies that timed calls rotate over, the outputs of the call
+      and of up to three timed calls that wait to be compared.
+    - judge: 2 I, O and what crosses between the sides, I + O. With a reference 2 I and 3 O more: copies that it is
+      timed on, its outputs for both drawings, and those of a call. Then its outputs for both drawings in `compute`
+      (fp64 where none is given), and all floating inputs in it, of which only one slice of `chunks` at a time.
 
-    Unknown outputs (None) count as nothing. Flush buffers and the working space of the implementations are
-    not part of it.
+    Unknown outputs (None) count as nothing. Not part of it: more than two copies, which are made of memory that is
+    free (they total twice the last-level cache), flush buffers, the working space of the implementations.
     """
     own = [tensor for tensor in held if tensor.init not in VIEW_BUILDERS]
     inputs = sum([tensor.nbytes for tensor in own])
     kernel_inputs = inputs - sum([tensor.nbytes for tensor in own if tensor.judge_only])
     made = sum([_nbytes(output.shape, output.dtype) for output in outputs or ()])
-    gradients = 0
     asking = [tensor for tensor in own if tensor.requires_grad] if mode != "forward" else []
     if mode != "forward":
-        gradients = made + sum([tensor.nbytes for tensor in asking])
-    judge = inputs + made + gradients
+        made += made + sum([tensor.nbytes for tensor in asking])
+    judge = 2 * inputs + made + kernel_inputs + made
     if has_reference:
         wide = find(compute or "fp64").bits
-        upcast = sum([_wide_bytes(tensor.shape, tensor.dtype, wide) for tensor in (*own, *asking)])
+        wide_inputs = sum([_wide_bytes(tensor.shape, tensor.dtype, wide) for tensor in own])
+        wide_made = sum([_wide_bytes(tensor.shape, tensor.dtype, wide) for tensor in asking])
         for output in outputs or ():
-            upcast += _wide_bytes(output.shape, output.dtype, wide) * (1 if mode == "forward" else 2)
-        judge += made + gradients + -(-upcast // max(chunks, 1))
-    return {"kernel": 2 * kernel_inputs + made + gradients, "judge": judge}
+            wide_made += _wide_bytes(output.shape, output.dtype, wide) * (1 if mode == "forward" else 2)
+        judge += 2 * inputs + 3 * made + 2 * wide_made + -(-wide_inputs // max(chunks, 1))
+    return {"kernel": 4 * (kernel_inputs + made), "judge": judge}
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -44,10 +44,10 @@ def test_the_table(kmrun, suite: str) -> None:
 demo   demo.yaml   4 cases
 
 case                         device    kB  kflop  flop/B  kernel kB  judge kB
-scale[n=1024,dtype=fp32]     cpu     8.19   1.02   0.125       12.3      28.7
-scale[n=1024,dtype=bf16]     cpu     4.10   1.02   0.250       6.14      22.5
-scale[n=1048576,dtype=bf16]  gpu     4194   1049   0.250       6291     23069
-learned                      any        -      -       -       8.00      12.0
+scale[n=1024,dtype=fp32]     cpu     8.19   1.02   0.125       32.8      65.5
+scale[n=1024,dtype=bf16]     cpu     4.10   1.02   0.250       16.4      45.1
+scale[n=1048576,dtype=bf16]  gpu     4194   1049   0.250      16777     46137
+learned                      any        -      -       -       16.0      28.0
 bytes and flop/B are `-` where a run first learns the outputs: `outputs:` or `bytes:` says them here
 excluded 1 of scale: the same code path
 """
@@ -63,8 +63,8 @@ def test_rows_for_another_device_are_shown_as_such(kmrun, suite: str) -> None:
 demo   demo.yaml   2 cases of 4, 1 for other devices
 
 case                         device            kB  kflop  flop/B  kernel kB  judge kB
-scale[n=1024,dtype=bf16]     cpu             4.10   1.02   0.250       6.14      22.5
-scale[n=1048576,dtype=bf16]  gpu (not here)  4194   1049   0.250       6291     23069
+scale[n=1024,dtype=bf16]     cpu             4.10   1.02   0.250       16.4      45.1
+scale[n=1048576,dtype=bf16]  gpu (not here)  4194   1049   0.250      16777     46137
 excluded 1 of scale: the same code path
 """
     )
@@ -86,7 +86,7 @@ def test_json(kmrun, suite: str) -> None:
         "bytes": 4096,
         "flops": 1024,
         "intensity": 0.25,
-        "needed_bytes": {"kernel": 6144, "judge": 22528},
+        "needed_bytes": {"kernel": 16384, "judge": 45056},
     }
     learned = document["cases"][3]
     assert (learned["bytes"], learned["flops"], learned["intensity"]) == (None, None, None)
@@ -101,7 +101,7 @@ def test_several_files(kmrun, suite: str) -> None:
 other   other.yaml   1 case of 4
 
 case                     device    kB  kflop  flop/B  kernel kB  judge kB
-grow[n=1024,dtype=bf16]  cpu     4.10   1.02   0.250       6.14      22.5
+grow[n=1024,dtype=bf16]  cpu     4.10   1.02   0.250       16.4      45.1
 excluded 1 of grow: the same code path
 """
     )

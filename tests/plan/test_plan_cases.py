@@ -62,8 +62,12 @@ def test_the_full_example() -> None:
         ("min_speedup", {"*": 1.0}, None),
     ]
     assert case.clauses[1].place == ("kernels", 0, "contract", 1)
-    # kernel: inputs twice and the output; judge: all of it, the output again, and one of two fp64 slices.
-    assert case.needed_bytes == {"kernel": 7 * size, "judge": 5 * size + 4 * 4 * size // 2}
+    # Three inputs and an output of one size in bf16. Judge: drawn twice, copied twice, in the exchange once; outputs
+    # five times; in fp64 both expected outputs, and one of two slices of the inputs.
+    assert case.needed_bytes == {
+        "kernel": 4 * 4 * size,
+        "judge": 5 * 3 * size + 5 * size + 4 * (2 * size + 3 * size // 2),
+    }
 
 
 def test_a_case_survives_the_way_through_json() -> None:
@@ -74,7 +78,7 @@ def test_a_case_survives_the_way_through_json() -> None:
 def test_learned_outputs_leave_bytes_open() -> None:
     case = only_case(plan(KERNEL_WITHOUT_OUTPUTS))
     assert (case.outputs, case.bytes, case.bytes_auto) == (None, None, True)
-    assert case.needed_bytes["kernel"] == 2 * 2 * 4 * 4
+    assert case.needed_bytes["kernel"] == 4 * 2 * 4 * 4
 
 
 KERNEL_WITHOUT_OUTPUTS = """
@@ -280,10 +284,10 @@ def test_backward_holds_gradients() -> None:
     )
     assert (case.mode, case.grad, case.bytes, case.bytes_auto) == ("backward", "ones", None, False)
     assert case.requires == Requires("triton", "8.0")
-    # kernel: x and y twice, the output, the incoming gradient and that of x
-    assert case.needed_bytes["kernel"] == 32 * (4 + 1 + 2)
-    # judge: each once, output and gradients again; x, y, the gradient of x, two outputs in fp64
-    assert case.needed_bytes["judge"] == 32 * (2 + 1 + 2) + 32 * 3 + 64 * 5
+    # What is made: the output, the incoming gradient and that of x.
+    assert case.needed_bytes["kernel"] == 4 * 32 * (2 + 3)
+    # In fp64: the output, the incoming gradient and that of x twice; x and y once.
+    assert case.needed_bytes["judge"] == 5 * 32 * (2 + 3) + 64 * (2 * 3 + 2)
 
 
 def test_a_tolerance_of_a_gradient_is_used() -> None:
