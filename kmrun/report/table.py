@@ -9,6 +9,8 @@ WIDTH = 100
 _GAP = "  "
 _SHORT, _SHORTEST, _CONTRACT = 16, 8, 12
 """Names are cut to the first while a column can go, never under the second; verdicts to the third."""
+_BEFORE_NAMES = 2
+"""Columns as expendable as this go before a name is cut."""
 _PARAGRAPHS = 20
 """More broken cases than this are counted, not told: nobody reads the fortieth."""
 
@@ -136,21 +138,39 @@ def _fitted(
         room = max(_CONTRACT, max(len(row[-1]) for row in cells) - _over(kept, cells, width))
         for row in cells:
             row[-1] = _cut(row[-1], room, at_word=True)
-    drop_while_over(leave=2)
-    for shortest in (_SHORT, _SHORTEST):
+    drop_while_over(leave=sum(column.expendable > _BEFORE_NAMES for column in kept))
+    names = [row[:2] for row in cells]
+    _shorten_names(kept, cells, width, (_SHORT, max(_SHORT, _telling(names))))
+    drop_while_over(leave=0)
+    # What the last columns leave free goes to the names.
+    for row, whole in zip(cells, names, strict=True):
+        row[:2] = whole
+    for shortest in ((_SHORT, max(_SHORT, _telling(names))), (_SHORTEST, _SHORTEST)):
         _shorten_names(kept, cells, width, shortest)
-        drop_while_over(leave=0)
     return kept, cells
 
 
-def _shorten_names(columns: Sequence[Column], cells: list[list[str]], width: int, shortest: int) -> None:
-    """Cut the kernel's and the case's column, the wider one first."""
+def _telling(names: Sequence[Sequence[str]]) -> int:
+    """Return the room in which the cases of each kernel, where they are not alike, are still told apart."""
+    different = set(map(tuple, names))
+    for room in range(max(len(case) for _, case in different), 0, -1):
+        shown = {(kernel, _cut(case, room, at_word=False).rstrip("…")) for kernel, case in different}
+        if len(shown) < len(different):
+            return room + 1
+    return 1
+
+
+def _shorten_names(
+    columns: Sequence[Column], cells: list[list[str]], width: int, shortest: tuple[int, int]
+) -> None:
+    """Cut the kernel's and the case's column, the wider one first, neither below its `shortest`."""
     if [column.name for column in columns[:2]] != ["kernel", "case"]:
         return
     over = _over(columns, cells, width)
     rooms = [max(len(row[at]) for row in cells) for at in (0, 1)]
-    while over > 0 and max(rooms) > shortest:
-        rooms[rooms.index(max(rooms))] -= 1
+    while over > 0 and any(room > least for room, least in zip(rooms, shortest, strict=True)):
+        at = max((0, 1), key=lambda at: (rooms[at] > shortest[at], rooms[at]))
+        rooms[at] -= 1
         over -= 1
     for row in cells:
         row[:2] = [_cut(cell, room, at_word=False) for cell, room in zip(row[:2], rooms, strict=True)]

@@ -131,3 +131,33 @@ def test_an_empty_result_is_only_a_summary():
 )
 def test_a_terminal_that_lacks_a_sign_gets_ascii(encoding, said):
     assert encodable("± 1 · a…", encoding) == said
+
+
+def sizes(**more):
+    """Return four long cases that differ in their last axis only by pairs."""
+    return [
+        entry("attention_decode", 20.0 + n, (clause("max_slowdown", 0.03),), batch=n, kv_heads=8 * n, **axes)
+        for n in (64, 128)
+        for axes in ({"layout": "paged", "causal": False}, {"layout": "paged", "causal": True})
+    ]
+
+
+def test_what_the_columns_leave_free_goes_to_the_names():
+    shown = view(make_result(*sizes()))
+    for width in range(60, 101):
+        table = [
+            line for line in render(shown, width=width).splitlines() if " GB/s  " in line or "batch=" in line
+        ]
+        widest = max(map(len, table))
+        assert len(table) == 5
+        assert widest <= width
+        assert widest == width or not any("…" in line for line in table)
+    assert "…" not in render(shown)
+
+
+def test_cases_are_told_apart_as_long_as_a_column_can_go():
+    shown = view(make_result(*sizes()))
+    for width in range(86, 101):
+        rows = [line for line in render(shown, width=width).splitlines() if "batch=" in line]
+        cells = (re.search(r"(batch=.*?)  ", row) for row in rows)
+        assert len({cell[1].rstrip("…") for cell in cells if cell is not None}) == 4
