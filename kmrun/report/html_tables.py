@@ -40,6 +40,7 @@ HINTS = {
 }
 _LEFT = ("case", "bound", "contract")
 _BAR = 60.0
+_MANY_KEPT = 12
 
 
 def kernel_tables(result: Result, shown: View, anchor: str) -> tuple[Table, ...]:
@@ -116,7 +117,10 @@ def clause_tables(result: Result) -> tuple[Table, ...]:
     if kept:
         tables.append(
             _clauses(
-                f"Kept: {count(len(kept), 'clause')}", kept, names, folded=bool(open_ones) or len(kept) > FOLD
+                f"Kept: {count(len(kept), 'clause')}",
+                kept,
+                names,
+                folded=bool(open_ones) or len(kept) > _MANY_KEPT,
             )
         )
     return tuple(tables)
@@ -236,14 +240,22 @@ def _clause(name: str, case: CaseResult, clause: ClauseEntry) -> tuple[Cell, ...
     return (
         Cell(name, hover=case.id),
         Cell(clause.kind),
-        number("-" if clause.bound is None else f"{clause.bound:g}"),
+        number(_bound(clause.bound)),
         number(format_number(clause.value)),
         number(format_number(clause.low)),
         number(format_number(clause.high)),
         verdict(words.get(clause.verdict, clause.verdict)),
-        Cell(clause.reason or "-"),
+        # Of a clause that holds the numbers beside it say all there is.
+        Cell("-" if clause.verdict == "pass" else clause.reason or "-"),
         Cell(f"{clause.file}:{clause.line}" if clause.file else "-"),
     )
+
+
+def _bound(bound: float | None) -> str:
+    """Return the suite's own number as it was written, unless it was computed to more digits than one reads."""
+    if bound is None:
+        return "-"
+    return f"{bound:g}" if len(f"{bound:g}") <= 5 else format_number(bound)
 
 
 def _bar(used: float | None) -> Markup | None:
