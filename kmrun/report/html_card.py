@@ -45,9 +45,9 @@ def card_parts(
         origin: a sentence: where the figures come from.
         limits: of a multiprocessor, None where nobody published them.
         facts: what the drivers say besides, as (name, text).
-        attributes: the driver's, by name.
+        attributes: the driver's, by name, where the card is a device here; then the peaks are its driver's, too.
     """
-    picture = card_picture(found)
+    picture = card_picture(found, "published" if attributes is None else "driver")
     sections = [
         Section("peaks", "Peaks", tables=(_peaks(card, found),) if found.values else ()),
         Section("facts", "Facts", tables=_facts(card, facts, limits), panels=True),

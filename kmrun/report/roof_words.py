@@ -6,6 +6,7 @@ from kmrun.report.terminal_plot import rate_text
 
 KINDS: dict[Kind, str] = {
     "published": "published peaks",
+    "driver": "peaks at the driver's highest clocks",
     "held": "at the clocks held",
     "measured": "measured here",
     "cache": "cache, measured here",

@@ -12,7 +12,7 @@ from kmrun.core.result import CaseResult, Result
 from kmrun.report.plots.scales import can_be_drawn
 from kmrun.report.words import case_labels, word_of
 
-Kind = Literal["published", "measured", "held", "cache", "card"]
+Kind = Literal["published", "driver", "measured", "held", "cache", "card"]
 
 _SAME = 0.01
 """Two peaks closer than this are one: fractions in documents are of finite precision."""
@@ -77,10 +77,10 @@ def picture_of(result: Result, card: Card | None) -> Picture:
     )
 
 
-def card_picture(found: Peaks) -> Picture:
+def card_picture(found: Peaks, kind: Kind = "published") -> Picture:
     """Return the roofline of a card alone: every compute figure that is known of it; no roof where none is."""
     named = [(peak_title(name), found.values[name]) for name in COMPUTE_FIGURES if name in found.values]
-    roofs = Roofs("published", found.values.get(BANDWIDTH), _highest_first(_merged(named)))
+    roofs = Roofs(kind, found.values.get(BANDWIDTH), _highest_first(_merged(named)))
     return Picture((roofs,) if roofs.peaks or roofs.bandwidth else (), ())
 
 

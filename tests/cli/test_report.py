@@ -146,6 +146,7 @@ def test_a_local_device(here, tmp_path):
     headings = [heading.text for heading in root.all("h2")]
     assert headings[:3] == ["Roofline", "Peaks", "Facts"]
     assert "Driver attributes" in headings
+    assert "peaks at the driver's highest clocks: 320 GB/s, 130 TOP/s int8 tensor" in root.text
     assert "power" in [row.text for row in root.all("th") if row.attributes.get("scope") == "row"]
 
 
