@@ -14,6 +14,7 @@ Verdict = Literal["pass", "fail", "error", "inconclusive", "skipped"]
 Fault = Literal["kernel", "suite", "environment", "undecided"]
 NotNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
+Pair = Annotated[Many[float], Field(min_length=2, max_length=2)]
 
 
 class Reason(Document):
@@ -65,7 +66,7 @@ class Versus(Document):
     low: float | None
     high: float | None
     alternated: bool = Field(description="False: the two were not timed in the same moments.")
-    pairs_ms: Many[Many[float]] = Field(description="Kernel and rival time of each block.")
+    pairs_ms: Many[Pair] = Field(description="Kernel and rival time of each block.")
 
 
 class Series(Document):

@@ -178,3 +178,10 @@ def test_an_unknown_key_is_damage():
     plain["cases"][0]["sped"] = 1
     with pytest.raises(InvalidInput, match=r"cases\.0\.sped: extra inputs"):
         parse(plain, "x.json")
+
+
+def test_a_pair_of_one_is_damage():
+    plain = json.loads(render([make_result()]))
+    plain["cases"][0]["versus"]["reference"]["pairs_ms"][0] = [1.0]
+    with pytest.raises(InvalidInput, match="damaged result document: cases.0.versus.reference.pairs_ms.0"):
+        parse(plain, "x.json")
