@@ -134,7 +134,10 @@ def evaluate_rival(
     with user_code(loaded):
         if case.mode != "forward" or in_buffers:
             return bound.collect(result)
-        return returned.by_name(case, result, named, writes.found(), loaded.who)[0]
+        found, _ = returned.by_name(case, result, named, writes.found(), loaded.who)
+        for output in case.outputs or ():
+            outputs.check_form(output, found[output.name])
+        return found
 
 
 @contextmanager

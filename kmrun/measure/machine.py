@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -147,6 +147,7 @@ class Settings:
     gradients: bool
     flushes_denormals: bool
     precision: str
+    convolutions_tf32: bool
     precisions: tuple[str, ...]
     """The newer settings of the same thing, a backend each; half of both set is an error in torch."""
     autocast: tuple[bool, ...]
@@ -162,6 +163,7 @@ class Settings:
             gradients=torch.is_grad_enabled(),
             flushes_denormals=_flushes_denormals(),
             precision=_matmul_precision(),
+            convolutions_tf32=_tf32(torch.backends.cudnn) is True,
             precisions=tuple(each.fp32_precision for each in _precise()),
             autocast=tuple(torch.is_autocast_enabled(kind) for kind in _AUTOCAST),
             folder=_folder(),
@@ -180,8 +182,9 @@ class Settings:
         torch.set_deterministic_debug_mode(self.determinism)
         torch.set_grad_enabled(self.gradients)
         torch.set_flush_denormal(self.flushes_denormals)
-        if (now.precision, now.precisions) != (self.precision, self.precisions):
+        if now != replace(now, **{name: getattr(self, name) for name in _PRECISIONS}):
             torch.set_float32_matmul_precision(self.precision)
+            torch.backends.cudnn.allow_tf32 = self.convolutions_tf32
             for each, precision in zip(_precise(), self.precisions, strict=True):
                 each.fp32_precision = precision
         for kind, was_on in zip(_AUTOCAST, self.autocast, strict=True):
@@ -190,6 +193,7 @@ class Settings:
             os.chdir(self.folder)
 
 
+_PRECISIONS = ("precision", "convolutions_tf32", "precisions")
 _AUTOCAST = ("cpu", "cuda")
 
 

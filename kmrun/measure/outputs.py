@@ -17,6 +17,7 @@ from kmrun.measure.writes import hash_bytes
 __all__ = [
     "OutputError",
     "allocate",
+    "check_form",
     "collect",
     "declared",
     "flatten",
@@ -186,7 +187,7 @@ def collect(
     for output in case.outputs:
         if output.arg is not None:
             in_place[output.name] = {**named, **(buffers or {})}[output.arg]
-            _check_form(output, in_place[output.name])
+            check_form(output, in_place[output.name])
         elif output.name in held:
             in_place[output.name] = held[output.name]
     returns = [output for output in case.outputs if output.name not in in_place]
@@ -241,7 +242,7 @@ def declared(
             raise OutputError("output_count", sentence)
         found = {}
         for output, tensor in zip(outputs, tensors, strict=True):
-            _check_form(output, tensor)
+            check_form(output, tensor)
             found[output.name] = tensor
     where = device or _main_device(named)
     for name, tensor in found.items():
@@ -262,7 +263,12 @@ def count(number: int) -> str:
     return "1 tensor" if number == 1 else f"{number} tensors"
 
 
-def _check_form(output: Output, tensor: torch.Tensor) -> None:
+def check_form(output: Output, tensor: torch.Tensor) -> None:
+    """Refuse a tensor of another shape or dtype than an output's.
+
+    Raises:
+        OutputError: it is of another.
+    """
     expected = "the reference's is" if output.learned else "declared"
     if tuple(tensor.shape) != tuple(output.shape):
         sentence = f"{output.name} has shape {list(tensor.shape)}, {expected} {list(output.shape)}"
