@@ -1,9 +1,10 @@
 """`kmrun ceiling`: what this machine really delivers, measured now."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from kmrun.cli import options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,14 +34,9 @@ def command(
     dtype: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only the matmul of this dtype; may be repeated.")
     ] = None,
-    card: Annotated[
-        str, typer.Option(metavar="NAME", help="Which card this is, where the driver's name does not say.")
-    ] = "",
-    cards_file: Annotated[
-        list[Path] | None,
-        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    card: options.Card = "",
+    cards_file: options.CardFiles = None,
+    as_json: options.Json = False,
 ) -> None:
     """Measure the ceilings: STREAM copy, scale, add, triad, a read-only sum, and matmul in every dtype.
 

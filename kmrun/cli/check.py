@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kmrun.cli import options
 from kmrun.core.printable import printable
 
 if TYPE_CHECKING:
@@ -12,9 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    suites: Annotated[
-        list[str], typer.Argument(metavar="FILE|DIR...", help="Suite files, or folders to search for suites.")
-    ],
+    suites: options.Suites,
     form: Annotated[
         str, typer.Option("--format", metavar="text|json|github", help="How to print what is wrong.")
     ] = "text",

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from kmrun.cli import options
+
 
 def command(
     cards: Annotated[list[str], typer.Argument(metavar="CARD...", help="Cards, by id or everyday name.")],
@@ -16,27 +18,19 @@ def command(
         Path | None, typer.Option(metavar="FILE", help="Take intensity and peak from a case of this suite.")
     ] = None,
     case: Annotated[str | None, typer.Option("-k", metavar="CASE", help="The case of --suite.")] = None,
-    peak: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Compute roof: fp32 (default), fp64, tf32, fp16, bf16, fp8, int8, fp4, ..."
-        ),
-    ] = None,
-    tensor: Annotated[bool, typer.Option("--tensor", help="Short for --peak fp16.")] = False,
+    peak: options.Peak = None,
+    tensor: options.Tensor = False,
     cost: Annotated[
         list[str] | None, typer.Option(metavar="CARD=X,...", help="Price of a card in $ per hour.")
     ] = None,
     sort: Annotated[
         str | None, typer.Option(metavar="KEY", help="attainable, memory, peak, ridge, cost, value or name.")
     ] = None,
-    cards_file: Annotated[
-        list[Path] | None,
-        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
-    ] = None,
+    cards_file: options.CardFiles = None,
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the rooflines as a picture.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Compare cards: bandwidth, peaks, ridge point, what each attains at an intensity, and for what money.
 

@@ -1,16 +1,23 @@
 """A first suite for a function: what `init` writes and `time` runs."""
 
 import ast
+import difflib
 import json
 import os
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kmrun.core.dtypes import DTYPES, canonical, is_dtype
+from kmrun.core.dtypes import ALIASES, DTYPES, canonical, is_dtype
 from kmrun.core.formula import FUNCTIONS, KEYWORDS
+from kmrun.core.formula_error import did_you_mean
 from kmrun.errors import InvalidInput, UsageError
+from kmrun.source.diagnostics import InvalidSuite
+from kmrun.source.suggest import some_of
+from kmrun.source.suite_plan import PlannedSuite
+from kmrun.source.suite_text import plan_text
 
 GUESS = "randn[1024, 1024]:fp32"
 """What a parameter is when nobody said."""
@@ -27,15 +34,40 @@ _HOW = "an argument is init[shape]:dtype, like 'randn[4096, 4096]:bf16', or a nu
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """One argument: its name, its entry as YAML, whether it is passed by keyword."""
+    """One argument: its name, its entry as YAML, whether it is passed by keyword, and as it was asked for."""
 
     name: str
     entry: str
-    keyword: bool = False
+    keyword: bool
+    text: str
 
 
-def draft(target: str, arguments: Sequence[str], reference: str, folder: Path) -> str:
-    """Return the YAML of a suite that times `target`, to stand in `folder`.
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The YAML of a suite; `said` are the words of the command line that a line of it says."""
+
+    text: str
+    said: Mapping[int, str]
+
+    def planned(self, name: str, folder: Path) -> PlannedSuite:
+        """Read it as if it stood in `folder` under `name`: what is written was read once.
+
+        Raises:
+            UsageError: a mistake in it, told at the words that it comes from; there is no file to look into.
+        """
+        try:
+            return plan_text(self.text, name, folder)
+        except InvalidSuite as error:
+            found = error.diagnostics[0]
+            words = self.said.get(found.span.line)
+            if words is None:
+                raise
+            note = textwrap.fill(found.notes[0], 94) if found.notes else ""
+            raise UsageError(f"{words}: {found.message}", found.hint or note) from error
+
+
+def draft(target: str, arguments: Sequence[str], reference: str, folder: Path) -> Draft:
+    """Return a suite that times `target`, to stand in `folder`.
 
     Args:
         target: `module:attr` or `file.py:attr`, the file relative to the working directory.
@@ -80,11 +112,15 @@ def draft(target: str, arguments: Sequence[str], reference: str, folder: Path) -
         lines.append(
             f"    # reference: torch:{name}  # name a trusted implementation: unchecked speed is no speed"
         )
+    said = {5: target, 6: f"--ref {reference}"}
     for section, keyword in (("args", False), ("kwargs", True)):
-        entries = [f"      {one.name}: {one.entry}" for one in drafted if one.keyword == keyword]
+        entries = [one for one in drafted if one.keyword == keyword]
         if entries:
-            lines += [f"    {section}:", *entries]
-    return "\n".join(lines) + "\n" + _NEXT
+            lines.append(f"    {section}:")
+        for one in entries:
+            lines.append(f"      {one.name}: {one.entry}")
+            said[len(lines)] = f"--arg '{one.text}'"
+    return Draft("\n".join(lines) + "\n" + _NEXT, said)
 
 
 _NEXT = """\
@@ -136,8 +172,10 @@ def _parameters(place: str, attribute: str) -> tuple[str, ...] | None:
         }
         if attribute in known or "." in attribute:
             return None
-        there = ", ".join(name for name in functions if not name.startswith("_"))
-        raise InvalidInput(f"{place} has no function '{attribute}'", f"it has {there}" if there else "")
+        near = difflib.get_close_matches(attribute, functions, n=3)
+        there = [name for name in functions if not name.startswith("_")]
+        hint = f"did you mean {' or '.join(near)}?" if near else f"it has {some_of(there)}" if there else ""
+        raise InvalidInput(f"{place} has no function '{attribute}'", hint)
     found = functions[attribute].args
     positional = [*found.posonlyargs, *found.args]
     return tuple(one.arg for one in positional[: len(positional) - len(found.defaults)])
@@ -147,7 +185,7 @@ def _drafted(text: str, index: int, parameters: Sequence[str]) -> Drafted:
     named = _NAMED.fullmatch(text.strip())
     body = named["rest"].strip() if named else text.strip()
     name = named["name"] if named else parameters[index] if index < len(parameters) else f"x{index}"
-    return Drafted(_usable(name), _entry(text, body), keyword=named is not None)
+    return Drafted(_usable(name), _entry(text, body), named is not None, text)
 
 
 def _usable(name: str) -> str:
@@ -165,10 +203,8 @@ def _entry(text: str, body: str) -> str:
         raise UsageError(f"--arg '{text}' cannot be read", _HOW)
     dtype = canonical(matched["dtype"]) if matched["dtype"] else None
     if matched["dtype"] and dtype is None:
-        near = ", ".join(name for name in DTYPES if name[0] == matched["dtype"][0])
-        raise UsageError(
-            f"--arg '{text}': no dtype '{matched['dtype']}'", f"there are {near}" if near else ""
-        )
+        hint = did_you_mean(matched["dtype"], [*DTYPES, *ALIASES]) or f"dtypes are {some_of([*DTYPES])}"
+        raise UsageError(f"--arg '{text}': no dtype '{matched['dtype']}'", hint)
     extents = [part.strip() for part in matched["shape"].split(",") if part.strip()]
     parts = [f"init: {matched['init']}"]
     if matched["options"]:

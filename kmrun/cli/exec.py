@@ -10,19 +10,18 @@ from typing import Annotated
 import typer
 
 import kmrun
+from kmrun.cli import options
 
 
 def command(
     suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite file.")],
     pattern: Annotated[
-        str,
+        str | None,
         typer.Option("-k", metavar="CASE", help="The case: id, glob, or part of an id; not needed for one."),
-    ] = "",
+    ] = None,
     calls: Annotated[int, typer.Option("-n", min=1, help="How many calls.")] = 1,
     cold: Annotated[bool, typer.Option("--cold", help="Flush the caches before each call.")] = False,
-    device: Annotated[
-        str, typer.Option(metavar="auto|cpu|cuda|cuda:N", help="Where; auto is the first GPU, else cpu.")
-    ] = "auto",
+    device: options.Device = "auto",
     seed: Annotated[int, typer.Option(metavar="N", help="The seed of the inputs.")] = 0,
 ) -> None:
     """Run one case alone, for profilers and debuggers: real inputs, untimed, unchecked, quiet.
@@ -53,7 +52,7 @@ def command(
         )
 
     def choose(kind: str) -> Case:
-        found = select(planned.expansion.cases, kind=kind, pattern=pattern or None).cases  # type: ignore[arg-type]
+        found = select(planned.expansion.cases, kind=kind, pattern=pattern).cases  # type: ignore[arg-type]
         if len(found) == 1:
             return found[0]
         if not found:

@@ -1,9 +1,10 @@
 """`kmrun gpus`: the card database, filtered and sorted."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from kmrun.cli import options
 
 
 def command(
@@ -22,10 +23,7 @@ def command(
         str | None,
         typer.Option(metavar="KEY", help="name, year, memory, vram, tdp, fp32, fp16, bf16, fp8, fp4, ..."),
     ] = None,
-    cards_file: Annotated[
-        list[Path] | None,
-        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
-    ] = None,
+    cards_file: options.CardFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """List the cards that kmrun knows, with peaks derived from rates, clocks and units.

@@ -1,20 +1,18 @@
 """`kmrun info`: what this machine has, by its drivers: every GPU with all its attributes, and the CPU."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from kmrun.cli import options
 
 
 def command(
     device: Annotated[
         str | None, typer.Option(metavar="N", help="Only this GPU, or `cpu` for the CPU alone.")
     ] = None,
-    cards_file: Annotated[
-        list[Path] | None,
-        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    cards_file: options.CardFiles = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show what the drivers and the system know of this machine. Needs no torch, no toolkit and no kernel.
 

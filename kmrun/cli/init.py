@@ -4,14 +4,13 @@ from typing import Annotated
 
 import typer
 
+from kmrun.cli import options
+
 
 def command(
-    target: Annotated[str, typer.Argument(metavar="FILE.py:FN|MODULE:FN", help="The function to measure.")],
-    arg: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ARG", help="What it is called with: 'randn[4096,4096]:bf16', 0.5, eps=1e-5."),
-    ] = None,
-    ref: Annotated[str, typer.Option(metavar="TARGET", help="The trusted implementation: torch:relu.")] = "",
+    target: options.Target,
+    arg: options.Args = None,
+    ref: options.Ref = "",
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Where to write it; else it is printed."),
@@ -26,18 +25,17 @@ def command(
     from kmrun.cli.draft import draft
     from kmrun.cli.terminal import file_named
     from kmrun.errors import UsageError
-    from kmrun.source.suite_text import plan_text
 
     path = Path("suite.yaml") if output is None else file_named(output, "-o")
-    text = draft(target, arg or [], ref, path.parent)
+    drafted = draft(target, arg or [], ref, path.parent)
     # What is written has been read: a first suite with a mistake in it would teach nothing.
-    plan_text(text, str(path), path.parent)
+    drafted.planned(str(path), path.parent)
     if output is None:
-        typer.echo(text, nl=False)
+        typer.echo(drafted.text, nl=False)
         return
     try:
         with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+            stream.write(drafted.text)
     except FileExistsError as error:
         raise UsageError(f"{output} exists", "name another file with -o, or take that one away") from error
     except OSError as error:

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kmrun.cli import options
 from kmrun.core.printable import printable
+from kmrun.report.columns import WIDTH
 
 if TYPE_CHECKING:
     from kmrun.core.case import Case
@@ -14,22 +16,16 @@ if TYPE_CHECKING:
 
 
 def command(
-    suites: Annotated[
-        list[str], typer.Argument(metavar="FILE|DIR...", help="Suite files, or folders to search for suites.")
-    ],
-    pattern: Annotated[
-        str | None, typer.Option("-k", metavar="CASE", help="An id, a glob (* and ?), or a part of an id.")
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Only kernels with this tag.")
-    ] = None,
+    suites: options.Suites,
+    pattern: options.Pattern = None,
+    tag: options.Tags = None,
     device: Annotated[
         str | None,
         typer.Option(
             "--device", metavar="cpu|cuda|rocm|CARD", help="Say which cases are not for this device."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON document.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show the cases of suites: bytes, operations, intensity, and the memory that each side needs.
 
@@ -125,18 +121,35 @@ def _text(planned: "PlannedSuite", rows: Sequence["Case"], away: set[int]) -> st
         [f"kernel {need.symbol}", *(units.format_in(case.needed_bytes["kernel"], need) for case in rows)],
         [f"judge {need.symbol}", *(units.format_in(case.needed_bytes["judge"], need) for case in rows)],
     ]
-    widths = [max(map(len, column)) for column in columns]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if number < 2 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in zip(*columns, strict=True)
-    ]
+    lines = _table(columns)
     head = f"{planned.read.suite.suite}   {planned.read.path}   {_counts(planned, rows, away)}\n"
     text = head + "\n" + "".join(f"{line}\n" for line in lines) + _learned(rows)
     text += _excluded(planned, {case.kernel for case in rows})
     return "".join(f"{printable(line)}\n" for line in text.removesuffix("\n").split("\n"))
+
+
+def _table(columns: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, names left and figures right.
+
+    Gaps shrink where it is too wide; then ids that do not fit stand on a line of their own, since they are copied.
+    """
+    widths = [max(map(len, column)) for column in columns]
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= WIDTH else " "
+    room = WIDTH - sum(widths[1:]) - len(gap) * (len(widths) - 1)
+    if widths[0] > room:
+        widths[0] = max(len(name) for name in columns[0] if len(name) <= room)
+    lines = []
+    for name, *cells in zip(*columns, strict=True):
+        if len(name) > widths[0]:
+            lines.append(name)
+            name = ""
+        shown = [name, *cells]
+        placed = [
+            cell.ljust(width) if number < 2 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(shown, widths, strict=True))
+        ]
+        lines.append(gap.join(placed).rstrip())
+    return lines
 
 
 def _learned(rows: Sequence["Case"]) -> str:

@@ -1,9 +1,10 @@
 """`kmrun llm`: does a language model fit on a card, and how fast can it be there at the very best."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from kmrun.cli import options
 
 
 def command(
@@ -61,9 +62,7 @@ def command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the arithmetic, number by number.")
     ] = False,
-    cards_file: Annotated[
-        list[Path] | None, typer.Option("--cards", metavar="FILE", help="Your own card file, laid over ours.")
-    ] = None,
+    cards_file: options.CardFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Bounds on a language model's speed that no published result beats, and whether it fits.

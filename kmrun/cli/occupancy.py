@@ -1,9 +1,10 @@
 """`kmrun occupancy`: how full a launch keeps an SM, and what stops the next block."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from kmrun.cli import options
 
 
 def command(
@@ -20,17 +21,14 @@ def command(
     cc: Annotated[
         str | None, typer.Option("--cc", metavar="X.Y", help="Compute capability, e.g. 8.6.")
     ] = None,
-    gpu: Annotated[str | None, typer.Option(metavar="CARD", help="A card of the database.")] = None,
-    device: Annotated[int | None, typer.Option(metavar="N", help="A local device (the default: 0).")] = None,
+    gpu: options.Gpu = None,
+    device: options.LocalDevice = None,
     ptxas: Annotated[
         str | None,
         typer.Option(metavar="FILE|-", help="Output of `nvcc -Xptxas -v`: reports every kernel in it."),
     ] = None,
-    cards_file: Annotated[
-        list[Path] | None,
-        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    cards_file: options.CardFiles = None,
+    as_json: options.Json = False,
 ) -> None:
     """Say how many blocks and warps of a launch an SM holds, what limits it, and what would help.
 

@@ -7,6 +7,7 @@ from kmrun.cli.terminal import positive
 from kmrun.core.card import Card
 from kmrun.errors import UsageError
 from kmrun.source.catalogue import Catalogue
+from kmrun.source.suggest import some_of
 
 
 def prices(texts: Sequence[str], catalogue: Catalogue, cards: Sequence[Card]) -> dict[str, float]:
@@ -29,7 +30,7 @@ def prices(texts: Sequence[str], catalogue: Catalogue, cards: Sequence[Card]) ->
         card = catalogue.find(name.strip())
         if card.id not in compared:
             raise UsageError(
-                f"--cost names {card.id}, which is not compared", f"compared: {', '.join(compared)}"
+                f"--cost names {card.id}, which is not compared", f"compared: {some_of(compared)}"
             )
         if card.id in found:
             raise UsageError(f"--cost names {card.id} twice", "give one price a card")

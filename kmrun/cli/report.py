@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from kmrun.cli import options
+
 
 def command(
     results: Annotated[
@@ -27,10 +29,7 @@ def command(
     device: Annotated[
         int | None, typer.Option(metavar="N", help="A local GPU instead of results (the default: 0).")
     ] = None,
-    cards_file: Annotated[
-        list[Path] | None,
-        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
-    ] = None,
+    cards_file: options.CardFiles = None,
 ) -> None:
     """Write a report that can be shared: one HTML file, no script, no request to any network.
 

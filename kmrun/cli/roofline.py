@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kmrun.cli import options
+
 if TYPE_CHECKING:
     from kmrun.core.result import Result
 
 
 def command(
-    gpu: Annotated[str | None, typer.Option(metavar="CARD", help="A card of the database.")] = None,
-    device: Annotated[int | None, typer.Option(metavar="N", help="A local device (the default: 0).")] = None,
+    gpu: options.Gpu = None,
+    device: options.LocalDevice = None,
     peak_bw: Annotated[
         float | None, typer.Option(metavar="GB/s", help="Memory bandwidth, for what is in no database.")
     ] = None,
@@ -22,13 +24,8 @@ def command(
         list[float] | None,
         typer.Option("--ai", metavar="X", help="Mark a kernel at this flop/byte; repeatable."),
     ] = None,
-    peak: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Compute roof: fp32 (default), fp64, tf32, fp16, bf16, fp8, int8, fp4, ..."
-        ),
-    ] = None,
-    tensor: Annotated[bool, typer.Option("--tensor", help="Short for --peak fp16.")] = False,
+    peak: options.Peak = None,
+    tensor: options.Tensor = False,
     result: Annotated[
         Path | None,
         typer.Option(
@@ -37,11 +34,8 @@ def command(
         ),
     ] = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the picture as SVG.")] = None,
-    cards_file: Annotated[
-        list[Path] | None,
-        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    cards_file: options.CardFiles = None,
+    as_json: options.Json = False,
 ) -> None:
     """Draw a roofline in the terminal, say where the ridge is and what a kernel can attain.
 

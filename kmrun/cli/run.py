@@ -4,49 +4,29 @@ from typing import Annotated
 
 import typer
 
+from kmrun.cli import options
+
 ISOLATIONS = ("auto", "paired", "serial", "inline")
 
 
 def command(
-    suites: Annotated[
-        list[str], typer.Argument(metavar="FILE|DIR...", help="Suite files, or folders to search for suites.")
-    ],
-    device: Annotated[
-        str,
-        typer.Option(metavar="auto|cpu|cuda|cuda:N", help="Where to run; auto is the first GPU, else cpu."),
-    ] = "auto",
-    pattern: Annotated[
-        str, typer.Option("-k", metavar="CASE", help="Only this case id, or glob, or part of an id.")
-    ] = "",
-    tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="Only kernels with one of these tags.")
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Replay the inputs of the run that printed this seed."),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A quarter of the time, wider intervals.")] = False,
-    no_flush_l2: Annotated[
-        bool, typer.Option("--no-flush-l2", help="Time with hot caches; there is no memory roof then.")
-    ] = False,
-    hot_and_cold: Annotated[
-        bool, typer.Option("--hot-and-cold", help="Time with hot caches as well.")
-    ] = False,
-    lock_clocks: Annotated[
-        bool, typer.Option("--lock-clocks", help="Hold the GPU's base clock for the run; mostly needs root.")
-    ] = False,
+    suites: options.Suites,
+    device: options.Device = "auto",
+    pattern: options.Pattern = None,
+    tag: options.Tags = None,
+    seed: options.Seed = None,
+    quick: options.Quick = False,
+    no_flush_l2: options.NoFlush = False,
+    hot_and_cold: options.HotAndCold = False,
+    lock_clocks: options.LockClocks = False,
     isolation: Annotated[
         str, typer.Option(metavar="|".join(ISOLATIONS), help="How kernel and reference are kept apart.")
     ] = "auto",
     allow_inconclusive: Annotated[
         bool, typer.Option("--allow-inconclusive", help="Exit 0, not 4, when something is undecided.")
     ] = False,
-    card: Annotated[
-        str, typer.Option(metavar="ID", help="The card that this GPU is, where its name does not say.")
-    ] = "",
-    cards: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="A card file laid over the shipped one.")
-    ] = None,
+    card: options.Card = "",
+    cards: options.CardFiles = None,
     save: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the result document there, after every case.")
     ] = None,
@@ -79,7 +59,7 @@ def command(
         str | None,
         typer.Option(metavar="FILE", help="Judge whether it is slower than what --save wrote there."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result document and nothing else.")] = False,
+    json: options.ResultJson = False,
 ) -> None:
     """Measure, judge and score suites.
 
@@ -104,7 +84,7 @@ def command(
                 isolation=isolation,
                 allow_inconclusive=allow_inconclusive,
                 card=card,
-                overlays=tuple(cards or ()),
+                overlays=tuple(map(str, cards or ())),
                 save=save,
                 junit=junit,
                 markdown=markdown,

@@ -50,7 +50,7 @@ class Settings:
     """What the command line says, apart from which suites."""
 
     device: str = "auto"
-    pattern: str = ""
+    pattern: str | None = None
     tags: tuple[str, ...] = ()
     seed: int | None = None
     quick: bool = False
@@ -119,7 +119,7 @@ def jobs_of(planned: Sequence[PlannedSuite], settings: Settings, *, in_files: bo
         UsageError: they leave none, on whatever device.
     """
     every = [case for item in planned for case in item.expansion.cases]
-    chosen = select(every, pattern=settings.pattern or None, tags=settings.tags).cases
+    chosen = select(every, pattern=settings.pattern, tags=settings.tags).cases
     if not chosen:
         raise UsageError("no case has both what -k and what --tag ask for", "`kmrun list` shows the cases")
     wanted = {id(case) for case in chosen}

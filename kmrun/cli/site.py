@@ -1,19 +1,17 @@
 """`kmrun site`: compare and llm as a static page, for a pages host or a mail."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from kmrun.cli import options
 
 
 def command(
     folder: Annotated[
         str, typer.Argument(metavar="DIR", help="Where to write index.html; made if it is not there.")
     ],
-    cards_file: Annotated[
-        list[Path] | None,
-        typer.Option("--cards", metavar="FILE", help="Your own cards, laid over ours (also $KMRUN_CARDS)."),
-    ] = None,
+    cards_file: options.CardFiles = None,
 ) -> None:
     """Write a static site: which card for a kernel or a language model, every setting in the address.
 

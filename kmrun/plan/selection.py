@@ -80,8 +80,10 @@ def matching(cases: Sequence[Case], pattern: str) -> set[int]:
     """Return the indices of the cases that `-k` means.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or the pattern is empty, as a variable that is not set leaves it.
     """
+    if not pattern.strip():
+        raise UsageError("-k names no case: it is empty", "`kmrun list` shows the cases")
     exact = {index for index, case in enumerate(cases) if case.id == pattern}
     if exact:
         return exact

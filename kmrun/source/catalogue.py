@@ -17,6 +17,7 @@ from kmrun import resources
 from kmrun.core.card import Card
 from kmrun.errors import UnknownName, UsageError
 from kmrun.source import card_names
+from kmrun.source.suggest import some_of
 
 if TYPE_CHECKING:
     from kmrun.source.driver_match import DriverMatch
@@ -73,7 +74,7 @@ class Catalogue:
         if len(found) == 1:
             return self.card(found[0])
         if found:
-            raise UsageError(f"{name!r} names {len(found)} cards", f"say which: {_listed(found)}")
+            raise UsageError(f"{name!r} names {len(found)} cards", f"say which: {some_of(found)}")
         wanted = name.strip().lower()
         if any(wanted in (card.family, card.architecture, card.compute_capability) for card in self):
             hint = f"it is an architecture: `kmrun gpus --arch {wanted}` lists its cards"
@@ -186,8 +187,3 @@ def _shipped() -> tuple[Mapping[str, Card | str], str | None]:
 
     cards_yaml, architectures_yaml = sources()
     return read_cards(cards_yaml, architectures=read_architectures(architectures_yaml)), None
-
-
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

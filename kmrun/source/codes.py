@@ -1,10 +1,13 @@
 """The catalogue of diagnostic codes: what each means, with an example that is wrong and one that is right."""
 
+import textwrap
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from kmrun.source.yaml_loader import load_file
+
+WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +21,12 @@ class Code:
     right: str = ""
 
     def page(self) -> str:
-        """Return what `kmrun explain` prints."""
-        parts = [f"{self.code}: {self.title}\n", f"{self.text.strip()}\n"]
+        """Return what `kmrun explain` prints, 100 columns wide."""
+        text = "\n\n".join(
+            textwrap.fill(paragraph, WIDTH, break_long_words=False, break_on_hyphens=False)
+            for paragraph in self.text.strip().split("\n\n")
+        )
+        parts = [f"{self.code}: {self.title}\n", f"{text}\n"]
         parts += [
             f"{label}:\n\n" + "".join(f"    {line}\n" for line in example.strip("\n").split("\n"))
             for label, example in (("Wrong", self.wrong), ("Right", self.right))

@@ -1,6 +1,6 @@
 """Guessing what was meant: near spellings, and words that other tools use for the same thing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kmrun.core.formula_error import nearest
 
@@ -34,3 +34,15 @@ def listed(words: Iterable[str], limit: int = 12) -> str:
     known = list(words)
     shown = ", ".join(known[:limit])
     return shown if len(known) <= limit else f"{shown}, ..."
+
+
+def some_of(words: Sequence[str], room: int = 70) -> str:
+    """Return `a, b, c and 9 more`: as many of the words as fit into so many columns, the first in any case."""
+    shown = words[0] if words else ""
+    count = min(len(words), 1)
+    for word in words[1:]:
+        if len(shown) + len(word) + 2 > room:
+            break
+        shown += f", {word}"
+        count += 1
+    return shown if count == len(words) else f"{shown} and {len(words) - count} more"

@@ -129,7 +129,22 @@ def test_names_that_formulas_need_are_changed(kmrun):
         (("kernels.py:add", "--arg", "randn[8]:bf61"), "--arg 'randn[8]:bf61': no dtype 'bf61'"),
         (("kernels.py:add", "--arg", "a=1", "--arg", "a=2"), "two arguments are named 'a'"),
         (("kernels.py:add", "--ref", "relu"), "'relu' is no target"),
-        (("kernels.py:one", "--arg", "rnadn[8]"), "rnadn"),
+        (
+            ("kernels.py:one", "--arg", "rnadn[8]"),
+            "error: --arg 'rnadn[8]': unknown init 'rnadn'\nhint: did you mean 'randn'?\n",
+        ),
+        (
+            ("kernels.py:one", "--arg", "qq[8]"),
+            "error: --arg 'qq[8]': unknown init 'qq'\nhint: known: randn, ",
+        ),
+        (("kernels.py:one", "--arg", "randn{men: 1}[8]"), "--arg 'randn{men: 1}[8]': unknown key 'men'\n"),
+        (
+            ("kernels.py:one", "--arg", "x=randn[n]"),
+            "error: --arg 'x=randn[n]': unknown name 'n' in formula\n",
+        ),
+        (("kernels.py:one", "--arg", "randn[8]:fp23"), "no dtype 'fp23'\nhint: did you mean 'fp32'?\n"),
+        (("kernels.py:one", "--arg", "randn[8]:x"), "hint: dtypes are fp64, fp32, tf32, bf16, fp16, "),
+        (("kernels.py:ad",), "kernels.py has no function 'ad'\nhint: did you mean add?\n"),
         (("kernels.py",), "hint: name a function in it: kernels.py:FUNCTION\n"),
         (("kernels.py:add", "--arg", "1"), "error: add takes x, y: y is missing\nhint: one --arg each; "),
         (("kernels.py:add", "--arg", "alpha=1"), "error: add takes x, y: x, y are missing\n"),
@@ -141,6 +156,14 @@ def test_what_cannot_be_read_is_told(kmrun, folder, words, said):
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_of_many_functions_a_few_are_named(kmrun, folder):
+    (folder / "many.py").write_text("".join(f"def function_{number}(x): ...\n" for number in range(40)))
+    ran = kmrun("init", "many.py:nope")
+    assert ran.err.splitlines()[1].startswith("hint: it has function_0, function_1, ")
+    assert ran.err.endswith(" more\n")
+    assert max(map(len, ran.err.splitlines())) <= 100
 
 
 def test_a_function_of_a_module_needs_only_arguments(kmrun):

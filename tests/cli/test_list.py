@@ -165,3 +165,25 @@ def test_nothing_heavy_is_imported(suite: str) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_it_is_at_most_100_columns_wide_and_cuts_no_id(kmrun, suite: str) -> None:
+    text = Path(suite).read_text(encoding="utf-8")
+    for length in range(30, 110, 3):
+        name = "k" * length
+        Path(suite).write_text(text.replace("name: scale", f"name: {name}"), encoding="utf-8")
+        ran = kmrun("list", suite)
+        assert ran.code == 0
+        for row in ("[n=1024,dtype=fp32]", "[n=1048576,dtype=bf16]"):
+            assert f"{name}{row}" in ran.out
+        others = [line for line in ran.out.splitlines() if not line.startswith((name, "excluded"))]
+        assert max(map(len, others)) <= 100
+        named = [line for line in ran.out.splitlines() if line.startswith(name)]
+        assert all(len(line) <= 100 or line.endswith("]") for line in named)
+
+
+def test_an_empty_pattern_is_no_pattern(kmrun, suite: str) -> None:
+    for command in ("run", "list", "exec"):
+        ran = kmrun(command, suite, "-k", "")
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == "error: -k names no case: it is empty\nhint: `kmrun list` shows the cases\n"

@@ -53,3 +53,6 @@ def test_mistakes_are_the_command_line_s(kmrun, supervisor):
     ran = kmrun("time", "torch:relu")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("error: torch:relu: say what it is called with\n")
+    ran = kmrun("time", "torch:relu", "--arg", "rand[8]")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: --arg 'rand[8]': unknown init 'rand'\nhint: did you mean 'randn'?\n"
