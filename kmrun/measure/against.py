@@ -45,6 +45,9 @@ low end tells two versions apart; the calls of both alternate, so both had the s
 
 SETTLE_S = {"cpu": 60.0, "cuda": 120.0, "rocm": 120.0}
 
+LAST_SLOT = 2
+"""The drawing that the judge still holds when all else of a case is done."""
+
 OTHER: findings.Who = ("the other version", "suite")
 
 _LACKING = ("module_missing", "target_missing")
@@ -194,7 +197,7 @@ class Comparison:
             return
         try:
             called = old.ask(
-                "call", self._trial.case.first_call_timeout_s, slot=0, share=True, at=self._inputs.end
+                "call", self._trial.case.first_call_timeout_s, slot=LAST_SLOT, share=True, at=self._inputs.end
             )
         except VersionFailed as failed:
             if not old.alive:
@@ -204,7 +207,7 @@ class Comparison:
         judge = trial.side_of_judge()
         if trial.run.on_cpu:
             judge.wake()
-        found = trial.judge("compare", slot=0, tree=called["tree"], seed=self._inputs.seeds[0])
+        found = trial.judge("compare", slot=LAST_SLOT, tree=called["tree"], seed=self._inputs.seed)
         if trial.run.on_cpu:
             judge.stop()
         if not all(each["check"]["ok"] for each in found):
@@ -230,13 +233,9 @@ class Comparison:
 
 
 def _inputs(trial: "Trial") -> Inputs:
-    """Pack what the kernel was checked on into the arena once for all pairs; inline, sides draw it themselves."""
-    seeds = (trial.seed_of(0), trial.seed_of(1))
+    """Pack what the kernel was last checked on into the arena, for all pairs; inline, sides draw it themselves."""
+    seed = trial.seed_of(LAST_SLOT)
     if trial.inline:
-        return Inputs((), seeds)
-    trees, at = [], 0
-    for slot in range(len(seeds)):
-        shown = trial.judge("show_inputs", slot=slot, at=at)
-        trees.append(shown["tree"])
-        at = shown["next"]
-    return Inputs(tuple(trees), seeds, at)
+        return Inputs(LAST_SLOT, seed)
+    shown = trial.judge("show_inputs", slot=LAST_SLOT)
+    return Inputs(LAST_SLOT, seed, shown["tree"], shown["next"])

@@ -38,10 +38,11 @@ class VersionFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The inputs that both versions get, bit by bit: where they lie in the arena, or the seeds that draw them."""
+    """The inputs that both versions get, bit by bit: where they lie in the arena, or the seed that draws them."""
 
-    trees: tuple[Any, ...]
-    seeds: tuple[int, ...]
+    slot: int
+    seed: int
+    tree: Any = None
     end: int = 0
     """First byte of the arena behind them."""
 
@@ -77,13 +78,14 @@ class Version:
             self.ask("share_cache", users=2)
         self.ask("begin", case=to_plain(self._case))
         self.ask("load", first, key=KERNEL)
-        if not inputs.trees and self._case.reference is not None:
-            self.ask("load", first, key=REFERENCE)  # an incoming gradient is drawn as the reference's output
-        for slot, seed in enumerate(inputs.seeds):
-            if inputs.trees:
-                self.ask("receive", slot=slot, tree=inputs.trees[slot])
-            else:
-                self.ask("draw", first, slot=slot, seed=seed, share=False)
+        if inputs.tree is not None:
+            self.ask("receive", slot=inputs.slot, tree=inputs.tree)
+        else:
+            if self._case.reference is not None:
+                self.ask(
+                    "load", first, key=REFERENCE
+                )  # an incoming gradient is drawn as the reference's output
+            self.ask("draw", first, slot=inputs.slot, seed=inputs.seed, share=False)
         self.ask("stage", cold=cold, bytes_per_call=self._trial.bytes_per_call())
         self.ask("prepare", first, key=KERNEL)
         warmed: dict[str, float] = self.ask("warm_up", key=KERNEL, most_ns=_WARM_NS, at_least=_WARM_CALLS)
