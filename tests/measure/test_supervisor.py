@@ -247,8 +247,9 @@ def test_a_property_is_judged_also_without_a_reference(supervisor):
 
 def test_a_resized_buffer_is_the_kernel_s_fault(supervisor):
     outputs = (Output("o", SHAPE, "fp32", arg="out"),)
-    finding = only_finding(supervisor, case("resizes_out", outputs=outputs))
-    assert (finding.code, finding.fault) == ("output_shape", "kernel")
+    measured = supervisor.measure(case("resizes_out", outputs=outputs))
+    (finding,) = measured.findings
+    assert (finding.code, finding.fault, measured.correct) == ("output_shape", "kernel", False)
 
 
 def test_shapes_that_the_reference_gave_are_called_so(supervisor):
