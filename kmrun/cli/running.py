@@ -11,6 +11,7 @@ from typing import cast, get_args
 import typer
 
 from kmrun.cli.against_saved import AgainstSaved
+from kmrun.cli.app import explained
 from kmrun.cli.baselining import AgainstBaseline, Saving
 from kmrun.cli.companion import Companion
 from kmrun.cli.other_version import against_version, in_tree, root_of
@@ -190,7 +191,10 @@ def run_jobs(jobs: Sequence[Job], settings: Settings, companion: Companion | Non
         expected=lambda: expected_device(settings.device),
     )
     outcome = session.run(jobs)
-    written.at_end(outcome.results, code_of(outcome, settings))
+    try:
+        written.at_end(outcome.results, code_of(outcome, settings))
+    except KmrunError as error:
+        outcome.stopped = outcome.stopped or error  # told once all that was measured is printed
     try:
         code = report(outcome, settings, several=len(jobs) > 1)
         for note in (*companion.notes, *_floors_to_raise(outcome.results, settings.save)):
@@ -256,8 +260,11 @@ def match_card(catalogue: Catalogue, device: RunDevice, asked: Card | None) -> C
 
 
 def code_of(outcome: Outcome, settings: Settings) -> int:
-    """Return the exit code of a run: that of the error that ended it early, else what the verdicts come to."""
-    if outcome.stopped is not None:
+    """Return the exit code of a run: that of the error that ended it early, else what the verdicts come to.
+
+    A run that a person ended and that then could not be written, too, is an interrupted one.
+    """
+    if outcome.stopped is not None and not outcome.interrupted:
         # A traceback, of a fault of kmrun's own, ends the process with 1.
         return outcome.stopped.exit_code if isinstance(outcome.stopped, KmrunError) else 1
     if not outcome.interrupted and not any(result.cases for result in outcome.results):
@@ -283,7 +290,9 @@ def report(outcome: Outcome, settings: Settings, *, several: bool) -> int:
             typer.echo(in_json(text, sys.stdout.encoding), nl=False)
     elif not empty:
         typer.echo(_scorecards(outcome.results, code if outcome.stopped is None else None), nl=False)
-    if outcome.stopped is not None:
+    if outcome.stopped is not None and outcome.interrupted and isinstance(outcome.stopped, KmrunError):
+        say(explained(outcome.stopped))
+    elif outcome.stopped is not None:
         raise outcome.stopped
     if empty and outcome.interrupted:
         say("interrupted before a case was measured\n")

@@ -4,7 +4,7 @@ import datetime
 import platform
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -23,6 +23,7 @@ from kmrun.core.roofs import roofs_of
 from kmrun.core.score import score
 from kmrun.core.statistics import corrected_alpha
 from kmrun.core.verdict import Judgement, judge
+from kmrun.errors import KmrunError
 from kmrun.report.progress import Progress
 from kmrun.report.words import axes_label
 from kmrun.store.repository import git_state
@@ -198,7 +199,10 @@ class Session:
         outcome.results = self._documents()
         outcome.judgements = [each.judged for going in self._going for each in going.scored]
         if outcome.results:
-            self._save(outcome.results)
+            try:
+                self._save(outcome.results)
+            except Exception as error:
+                outcome.stopped = outcome.stopped or error  # told once all that was measured is printed
         return outcome
 
     def _run_in(self, folder: str, jobs: Sequence[Job]) -> None:
@@ -307,7 +311,8 @@ class Session:
             going.seed = supervisor.seed
             going.wall_s = time.monotonic() - going.begin
             progress.finish()
-            self._save(self._documents())
+            with suppress(KmrunError):  # what cannot be written now may be at the end, which tells if not
+                self._save(self._documents())
         self._companion.close(going.suite, going.done(), supervisor, progress.phase)
 
     def _documents(self) -> list[Result]:

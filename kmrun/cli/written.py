@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import typer
@@ -63,14 +64,16 @@ class Written:
         """Write the files as of now: a run that is killed leaves reports that say that they are partial.
 
         Raises:
-            UsageError: a file can no longer be written.
+            UsageError: a file can no longer be written; the others are.
         """
-        if self._save is not None:
-            self._save.write(results)
-        if self._junit is not None:
-            self._junit.replace(junit.render(results, allow_inconclusive=self._allow_inconclusive))
-        if self._markdown is not None:
-            self._markdown.replace(markdown.render(results))
+        with ExitStack() as each:  # the last first, and all of them when one fails, too
+            if self._markdown is not None:
+                each.callback(self._markdown.replace, markdown.render(results))
+            if self._junit is not None:
+                text = junit.render(results, allow_inconclusive=self._allow_inconclusive)
+                each.callback(self._junit.replace, text)
+            if self._save is not None:
+                each.callback(self._save.write, results)
 
     def at_end(self, results: Sequence[Result], code: int) -> None:
         """Write the final Markdown, with the exit code, GitHub's summary of the step, and the page.

@@ -1,4 +1,5 @@
 import json
+import shutil
 import stat
 from pathlib import Path
 
@@ -82,6 +83,49 @@ def test_an_interrupted_run_leaves_reports_that_say_so(kmrun, suite, measuring):
     last = list(valid("out.xml").iter("testcase"))[-1]
     assert (last.get("name"), last[0].get("type")) == ("the run itself", "interrupted")
     assert "partial: the run was interrupted" in Path("out.md").read_text()
+
+
+class Sweeping(FakeSupervisor):
+    """Measures the second case after somebody has taken away the folder that results go to."""
+
+    def measure(self, case, *others):
+        if case.id == TWO:
+            shutil.rmtree("out")
+        return super().measure(case, *others)
+
+
+@pytest.mark.parametrize("option", ["--save", "--junit", "--markdown", "--html"])
+def test_a_folder_that_vanishes_costs_the_file_and_nothing_else(kmrun, suite, monkeypatch, option):
+    Path("out").mkdir()
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: Sweeping())
+    ran = kmrun(suite, option, "out/a", "--markdown" if option != "--markdown" else "--junit", "kept")
+    assert ran.code == 2
+    assert "\n2 cases in " in ran.out
+    assert ran.err.startswith(f"error: {option} ") and "no such file or directory" in ran.err
+    assert ran.err.count("error:") == 1
+    assert "2048" in Path("kept").read_text()
+
+
+def test_an_interrupt_and_a_folder_that_vanishes_is_an_interrupt(kmrun, suite, monkeypatch):
+    Path("out").mkdir()
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: Sweeping({TWO: KeyboardInterrupt()}))
+    ran = kmrun(suite, "--save", "out/a.json")
+    assert ran.code == 130
+    assert "1 case in" in ran.out
+    assert ran.err.startswith("error: --save ")
+
+
+def test_a_folder_that_comes_back_has_it_all(kmrun, suite, monkeypatch):
+    class Returning(Sweeping):
+        def close_ceilings(self):
+            Path("out").mkdir()
+            return super().close_ceilings()
+
+    Path("out").mkdir()
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: Returning())
+    ran = kmrun(suite, "--save", "out/a.json")
+    assert (ran.code, ran.err) == (1, "")  # a clause of this suite is broken
+    assert TWO in Path("out/a.json").read_text()
 
 
 @pytest.mark.parametrize("option", ["--junit", "--markdown"])
