@@ -2,12 +2,12 @@
 
 Two stages, both on log ratios of new time over old time, so that old and new are treated alike.
 
-*Screening* looks at blocks of one pair of live processes. Each block in which the two took turns in an order
-drawn at random votes "over the margin" or "under it". If at least half of all blocks were under the margin in
-truth, no stopping rule makes the wealth of a gambler who bets on "over" exceed 1/a with a probability above a
-(Ville's inequality; e-values: Shafer 2021, Ramdas et al. 2023), whatever the noise. The wealth is a mixture of three
-fixed bets. Screening clears a case or makes it a suspect; it breaks nothing, since one pair of processes may
-differ for good by where their memory happened to lie.
+*Screening* looks at blocks of pairs of live processes, each pair by itself. Each block in which the two took turns
+in an order drawn at random votes "over the margin" or "under it". If at least half of all blocks were under the
+margin in truth, no stopping rule makes the wealth of a gambler who bets on "over" exceed 1/a with a probability
+above a (Ville's inequality; e-values: Shafer 2021, Ramdas et al. 2023), whatever the noise. The wealth is a
+mixture of three fixed bets. Screening clears a case, in two or three pairs, or makes it a suspect; it breaks
+nothing, since a pair of processes may differ for good by where their memory happened to lie.
 
 *Settling* takes fresh pairs of processes, one log ratio each. Under "as fast as the margin allows" these lie
 symmetrically around it, because which process is which is drawn by lot: Wilcoxon's signed-rank test is then
@@ -87,9 +87,20 @@ class Gate:
             outcome = "suspect"
         return Screening(outcome, low, median(blocks), high)
 
-    def cleared(self, seen: Screening, blocks: int) -> Slowdown:
-        """Return what a case that screening cleared comes to."""
-        return self._slowdown("holds", seen.value, seen.low, seen.high, blocks, processes=1)
+    def agree(self, seen: Sequence[Screening]) -> bool:
+        """Say whether pairs that were screened tell enough of the same: two do, three do where two lie apart.
+
+        A pair's own offset may hide a slowdown; that several hide it is less likely the more they agree.
+        """
+        values = [each.value for each in seen]
+        apart = max(values) - min(values) > math.log1p(self.margin) / 2
+        return len(seen) >= (3 if apart else 2)
+
+    def cleared(self, seen: Sequence[Screening], blocks: int) -> Slowdown:
+        """Return what a case comes to that screening cleared in every pair: the bounds that hold for all."""
+        value = sum(each.value for each in seen) / len(seen)
+        low, high = min(each.low for each in seen), max(each.high for each in seen)
+        return self._slowdown("holds", value, low, high, blocks, processes=len(seen))
 
     def settle(self, pairs: Sequence[float], old_ns: float, blocks: int) -> Slowdown | None:
         """Judge the log ratios of fresh pairs of processes; None where more are to be taken.

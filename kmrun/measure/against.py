@@ -1,4 +1,4 @@
-"""A case beside its other version: screened in one pair of fresh processes, settled in many. No torch.
+"""A case beside its other version: screened in two pairs of fresh processes, settled in many. No torch.
 
 Both processes of a pair are forked from the same zygote, in an order drawn by lot, and get the same inputs bit
 by bit, so that nothing but their code can make one slower for good. The rule itself is `core.gate`. Once a run,
@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kmrun.core.case import Case
-from kmrun.core.gate import Gate, undecided
+from kmrun.core.gate import Gate, Screening, undecided
 from kmrun.core.measurement import Finding
 from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain
@@ -119,11 +119,23 @@ class Comparison:
             return undecided(self._gate.against, self._gate.margin, failed.finding.sentence)
 
     def _screen(self) -> Slowdown | None:
-        name, begin = self._gate.against, time.monotonic()
+        """Return what the case comes to where every pair clears it; None makes it a suspect."""
+        seen: list[Screening] = []
+        taken = 0
+        while not seen or not self._gate.agree(seen):
+            found, blocks = self._screen_pair()
+            if found.outcome != "clear":
+                return None
+            seen.append(found)
+            taken += blocks
+        return self._gate.cleared(seen, taken)
+
+    def _screen_pair(self) -> tuple[Screening, int]:
         logs: list[float] = []
         with self._pair() as blocks:
+            begin = time.monotonic()
             while True:
-                self._trial.progress(f"against {name}, block {len(logs) + 1}")
+                self._trial.progress(f"against {self._gate.against}, block {len(logs) + 1}")
                 logs.append(self._log_ratio(blocks))
                 seen = self._gate.screen(logs)
                 spent = time.monotonic() - begin
@@ -133,7 +145,7 @@ class Comparison:
                 patience = 2 * SCREEN_S if seen.value < math.log1p(self._gate.margin) else SCREEN_S
                 if spent > patience and len(logs) >= SCREEN_LEAST:
                     break
-        return self._gate.cleared(seen, len(logs)) if seen.outcome == "clear" else None
+        return seen, len(logs)
 
     def _settle(self) -> Slowdown:
         name, taken = self._gate.against, 0

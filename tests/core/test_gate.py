@@ -15,6 +15,7 @@ from kmrun.core.gate import (
     LOOKS,
     SHARES,
     Gate,
+    Screening,
     betting_bounds,
     critical_rank_sum,
     signed_rank_bound,
@@ -46,6 +47,24 @@ def test_seven_blocks_on_one_side_clear():
     assert gate().screen([0.0] * 6).outcome == "open"
     assert gate().screen([0.0] * 7).outcome == "clear"
     assert gate().screen([0.2] * 7).outcome == "suspect"
+
+
+def test_pairs_that_lie_apart_want_a_third_and_the_widest_bounds_hold():
+    one = Screening("clear", -0.02, -0.01, 0.0)
+    near, far = Screening("clear", -0.03, -0.005, 0.01), Screening("clear", -0.3, -0.1, -0.05)
+    assert not gate().agree([one])
+    assert gate().agree([one, near])
+    assert not gate().agree([one, far])
+    assert gate().agree([one, far, near])
+    found = gate().cleared([one, near], 14)
+    assert (found.verdict, found.blocks, found.processes) == ("holds", 14, 2)
+    assert found.slowdown == pytest.approx(math.expm1(-0.0075))
+    assert (found.low, found.high) == (math.expm1(-0.03), math.expm1(0.01))
+
+
+def test_a_pair_s_own_offset_hides_a_slowdown_less_often_in_two():
+    wide = verdicts(300, 0.0609, offset=0.03, noise=0.01)
+    assert wide["holds"] <= 0.05 * 300
 
 
 @given(number=st.integers(1, 60), alpha=st.sampled_from([0.05, 0.01, 2e-4]))
@@ -177,13 +196,22 @@ class Machine:
         return self.random.gauss(0.0, spread)
 
     def run(self, rule: Gate) -> Slowdown:
-        blocks = self.pair()
-        for number in range(1, len(blocks) + 1):
-            seen = rule.screen(blocks[:number])
-            if seen.outcome == "clear":
-                return rule.cleared(seen, number)
-            if seen.outcome == "suspect":
+        screened: list[Screening] = []
+        while not screened or not rule.agree(screened):
+            blocks = self.pair()
+            seen = next(
+                (
+                    found
+                    for number in range(1, 61)
+                    if (found := rule.screen(blocks[:number])).outcome != "open"
+                ),
+                None,
+            )
+            if seen is None or seen.outcome == "suspect":
                 break
+            screened.append(seen)
+        else:
+            return rule.cleared(screened, 60 * len(screened))
         pairs: list[float] = []
         while True:
             pairs.append(sorted(self.pair()[:8])[4])
