@@ -38,6 +38,8 @@ def command(
     kmrun report before.json after.json --out compare.html
     kmrun report --gpu h100-sxm
     """  # noqa: D301 (Click wants the control character)
+    import gc
+
     from kmrun.cli.report_page import card_report, destination, result_report, write
     from kmrun.errors import UsageError
 
@@ -45,8 +47,14 @@ def command(
         raise UsageError("results name their own device", "leave --gpu and --device out")
     if gpu is not None and device is not None:
         raise UsageError("--gpu and --device each name a card", "give one of them")
-    name, make = (
-        result_report(results, cards_file or []) if results else card_report(gpu, device, cards_file or [])
-    )
-    target = destination(out, name)
-    write(target, make())
+    gc.disable()  # thousands of cases are millions of objects, none of which goes before the page is written
+    try:
+        name, make = (
+            result_report(results, cards_file or [])
+            if results
+            else card_report(gpu, device, cards_file or [])
+        )
+        target = destination(out, name)
+        write(target, make())
+    finally:
+        gc.enable()

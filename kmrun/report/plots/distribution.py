@@ -39,9 +39,10 @@ def span_of(cases: Sequence[tuple[Sequence[float], float]]) -> Span:
 def counts_of(samples: Sequence[float], median: float, span: Span, bins: int = _BINS) -> list[int]:
     """Return how many samples fall into each bin; the first and last also hold what lies outside."""
     found = [0] * bins
-    width = (span.high - span.low) / bins
+    scale, offset, last = bins / (span.high - span.low), span.low, bins - 1
     for sample in samples:
-        found[int(min(max((sample / median - span.low) / width, 0), bins - 1))] += 1
+        place = (sample / median - offset) * scale
+        found[0 if place < 0 else last if place >= last else int(place)] += 1
     return found
 
 
