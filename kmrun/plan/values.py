@@ -1,7 +1,7 @@
 """What `init: value` passes: formulas, names, dtypes, strings, bools, null, and tuples of these.
 
-A text is a formula when it reads as one whose names are known; a bare word that names nothing is a string,
-unless it looks like a slip of a known name. Quotes inside the text make it a string in any case: "'mean'".
+A text is a formula when it reads as one whose names are known, or one that counts with a number (`1 / pp`); a
+bare word that names nothing is a string, unless it looks like a slip of a known name. Quotes inside the text make it a string in any case: "'mean'".
 """
 
 import re
@@ -17,6 +17,7 @@ from kmrun.plan.expression import Expressions, needs
 from kmrun.plan.report import BAD_OPTION, WORD_NONE
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_ARITHMETIC = re.compile(r"\b\d[\d.]*\s+[-+*/%]|[-+*/%]\s+\d")  # what is counted with is no mere text
 _LEAST_FOR_A_SLIP = 4  # a shorter word is near to far too many
 
 
@@ -87,6 +88,8 @@ def _is_formula(text: str, expressions: Expressions) -> bool:
     try:
         compile_formula(text).check_names(expressions.names)
     except FormulaError as error:
+        if error.code == UNKNOWN_NAME and _ARITHMETIC.search(text):
+            return True
         if error.code != UNKNOWN_NAME or not _WORD.fullmatch(text) or len(text) < _LEAST_FOR_A_SLIP:
             return False
         near = nearest(text, expressions.names)

@@ -166,9 +166,8 @@ def test_explain(tmp_path: Path) -> None:
     assert out == (
         "K103: a value that reads two ways\n"
         "\n"
-        "yes, no, on and off are truth values to some YAML readers and strings to others; 017 is 15 or 17; "
-        "1:30\n"
-        "is 90 or a string; 1_000 is a number or a string. kmrun never guesses: write what is meant.\n"
+        "yes, no, on and off are truth values to some YAML readers and strings to others; 017 is 15 or 17;\n"
+        "1:30 is 90 or a string; 1_000 is a number or a string. kmrun never guesses: write what is meant.\n"
         "\n"
         "Wrong:\n\n    causal: [yes, no]\n"
         "\n"
