@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kmrun.cli.against_version import AgainstVersion, Matchup
-from kmrun.core.case import Case
+from kmrun.core.case import Case, Implementation
 from kmrun.core.opponent import Tree
 from kmrun.errors import UsageError
 from kmrun.source.suite_plan import PlannedSuite, read_and_plan
@@ -151,11 +151,23 @@ def _matchup(item: PlannedSuite, place: Place, caches: dict[str, Path]) -> Match
 
 
 def in_tree(case: Case, variables: dict[str, str], root: Path) -> Case:
-    """Return the case with its kernel's environment as the suite's `env:` sets it in a tree."""
+    """Return the case with the environment of all its implementations as the suite's `env:` sets it in a tree."""
     if not variables:
         return case
-    env = {**rooted(variables, root), **case.implementation.env}
-    return replace(case, implementation=replace(case.implementation, env=env))
+    common = rooted(variables, root)
+
+    def placed(one: Implementation) -> Implementation:
+        return replace(one, env={**common, **one.env})
+
+    reference = case.reference and replace(
+        case.reference, implementation=placed(case.reference.implementation)
+    )
+    return replace(
+        case,
+        implementation=placed(case.implementation),
+        reference=reference,
+        versus=tuple(placed(each) for each in case.versus),
+    )
 
 
 def rooted(variables: dict[str, str], root: Path) -> dict[str, str]:

@@ -249,5 +249,10 @@ def _inputs(trial: "Trial") -> Inputs:
     seed = trial.seed_of(LAST_SLOT)
     if trial.inline:
         return Inputs(LAST_SLOT, seed)
+    if not trial.run.on_cpu:
+        # Fresh sides never mapped the judge's arena on the device: these inputs go through host memory. The
+        # kernel's side did, and is done; a new one will settle it anew.
+        trial.leave_kernel()
+        trial.judge("drop_arena")
     shown = trial.judge("show_inputs", slot=LAST_SLOT)
     return Inputs(LAST_SLOT, seed, shown["tree"], shown["next"])

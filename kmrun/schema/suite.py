@@ -343,7 +343,7 @@ class Kernel(Document):
 class Suite(Document):
     """A whole suite file.
 
-    `env` is set where the kernels run; `{root}` in a value is the tree that the suite lies in. `build` is a command
+    `env` is set on every side; `{root}` in a value is the tree that the suite lies in. `build` is a command
     that `--against` runs in each version's tree.
     """
 

@@ -153,6 +153,7 @@ def test_build_runs_in_both_trees_and_env_names_each(code):
             assert Path(tree, "built").read_text().strip() == tree
         case = found.cases["add[n=64]"]
         assert case.implementation.env == {"PLACE": f"{found.other.root}/built", "MODE": "fast"}
+        assert case.reference.implementation.env == case.implementation.env
     assert [line.split(":")[0] for line in said] == [f"building {code}", f"building {found.other.root}"]
     with pytest.raises(EnvironmentLacks, match="`exit 3` failed in"):
         matchup("HEAD", build="exit 3")
