@@ -176,7 +176,9 @@ def written_bytes(case: Case, found: Measurement) -> int:
     tensors: list[tuple[tuple[int, ...], str]] = [(out.shape, out.dtype) for out in case.outputs or ()]
     if case.outputs is None:
         tensors += [
-            (tuple(out["shape"]), str(out["dtype"])) for out in (found.learned_outputs or {}).values()
+            (tuple(out["shape"]), str(out["dtype"]))
+            for name, out in (found.learned_outputs or {}).items()
+            if name not in case.mutates  # what is mutated follows
         ]
     tensors += [
         (argument.shape, argument.dtype)

@@ -119,7 +119,6 @@ def flags() -> dict[str, Any]:
         "the default dtype": torch.get_default_dtype(),
         "the default device": torch.get_default_device(),
         "torch.are_deterministic_algorithms_enabled()": torch.are_deterministic_algorithms_enabled(),
-        "the flushing of denormals": _flushes_denormals(),
     }
 
 
@@ -146,6 +145,7 @@ class Settings:
     determinism: int
     gradients: bool
     flushes_denormals: bool
+    """Put back, but nobody's fault: a library built with -ffast-math does it where it is loaded."""
     precision: str
     convolutions_tf32: bool
     precisions: tuple[str, ...]

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import pytest
@@ -112,6 +113,9 @@ def test_written_bytes_counts_outputs_learned_outputs_and_mutated_arguments():
         outputs=(), mutates=("p",), arguments=(Argument("p", "randn", shape=(10,), dtype="fp16"),)
     )
     assert written_bytes(inplace, make_found()) == 20
+    # What is mutated is learned from the reference, too, and written once all the same.
+    found = make_found(learned_outputs={"p": {"shape": [10], "dtype": "fp16"}})
+    assert written_bytes(dataclasses.replace(inplace, outputs=None), found) == 20
 
 
 def test_never_timed_has_no_speed():

@@ -19,9 +19,9 @@ CHANGES = {
     "the default dtype": lambda: torch.set_default_dtype(torch.float64),
     "the default device": lambda: torch.set_default_device("meta"),
     "torch.are_deterministic_algorithms_enabled()": lambda: torch.set_deterministic_debug_mode("error"),
-    "the flushing of denormals": lambda: torch.set_flush_denormal(True),
 }
 LEAKS = {
+    "denormals": lambda: torch.set_flush_denormal(True),
     "gradients": lambda: torch.set_grad_enabled(False),
     "autocast": lambda: torch.set_autocast_enabled("cpu", True),
     "precision": lambda: torch.set_float32_matmul_precision("high"),
