@@ -174,7 +174,10 @@ def test_a_case_that_gives_no_intensity_is_an_error(kmrun, suite: Path, pattern:
         (["4090", "--cost", "4090=free"], "error: --cost '4090=free' is no price"),
         (["4090", "--cost", "4090=-1"], "error: --cost '4090=-1' is no price"),
         (["4090", "--cost", "4090=1,rtx-4090=2"], "error: --cost names rtx-4090 twice"),
-        (["4090", "--cost", "t4=1"], "error: --cost names t4, which is not compared"),
+        (
+            ["4090", "--cost", "t4=1"],
+            "error: --cost names t4, which is not compared\nhint: compared: rtx-4090\n",
+        ),
         (["4090", "--sort", "beauty"], "error: cannot sort by 'beauty'"),
         (["4090", "--sort", "attainable"], "error: nothing to sort by: --sort attainable needs an intensity"),
         (["4090", "--sort", "value", "--ai", "1"], "error: nothing to sort by: --sort value needs an inten"),
@@ -251,3 +254,12 @@ def test_prices_and_intensities_of_no_machine(kmrun) -> None:
     ran = kmrun("compare", "4090", "3090", "--ai", "1", "--cost", "4090=1e308")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "error: --cost 4090 1e+308: no machine has or needs so large a number of dollars\n"
+
+
+def test_a_hint_with_many_cards_stays_within_100_columns(kmrun):
+    cards = [f"rtx-{number}" for number in (4090, 4080, 4070, 3090, 3080, 3070, 2070, 2060)]
+    for words in ((*cards, "h100-sxm", "h100-pcie", "l4", "a10", "--cost", "t4=1"), ("rtx",)):
+        ran = kmrun("compare", *words)
+        assert ran.code == 2
+        assert max(map(len, ran.err.splitlines())) <= 100
+        assert ran.err.endswith(" more\n")
