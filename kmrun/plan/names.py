@@ -48,11 +48,14 @@ def collect(kernel: Kernel, path: Path, report: Report) -> Names:
             reserved.add(name)
         elif name in taken and not fault and not (kind == "axis" and taken[name] == "axis"):
             doubled.add(name)
+            hint = "axes, let names, arguments and outputs of a kernel share one name space"
+            if kind == "an output" and name in kernel.mutates:
+                hint = "what 'mutates' names is an output already: leave it out here"
             report.error(
                 NAME_TAKEN,
                 place,
                 f"'{name}' is the name of {taken[name]} already".replace("of axis", "of an axis"),
-                "axes, let names, arguments and outputs of a kernel share one name space",
+                hint,
                 on_key=True,
             )
         taken.setdefault(name, kind)
