@@ -1,7 +1,8 @@
 """What `init: value` passes: formulas, names, dtypes, strings, bools, null, and tuples of these.
 
-A text is a formula when it reads as one whose names are known, or one that counts with a number (`1 / pp`); a
-bare word that names nothing is a string, unless it looks like a slip of a known name. Quotes inside the text make it a string in any case: "'mean'".
+A text is a formula when it reads as one whose names are known, or one that counts with a number (`1 / pp`). A
+bare word that names nothing is a string, unless it looks like a slip of a known name. Quotes inside the text make
+it a string in any case: "'mean'".
 """
 
 import re
