@@ -183,7 +183,8 @@ class Operations(VersionOperations, MachineOperations):
         self._expected[slot] = {"high": high, "same": same}
         result = {
             "outputs": [to_plain(output) for output in outputs.learn(same)],
-            "bytes": sum(tensor.numel() * tensor.element_size() for tensor in same.values()),
+            "bytes": bytes_in(same),
+            "bytes_in_place": bytes_in({name: t for name, t in same.items() if name in self._now().mutates}),
             "remarks": remarks,
         }
         if keep:

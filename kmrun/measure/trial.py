@@ -48,6 +48,7 @@ class Trial(Asking):
         self._labels: list[str] = []
         self._seeds: list[int] = []
         self._output_bytes: int | None = None
+        self._in_place_bytes = 0
         self._exchange: Literal["shm", "ipc", "host"] = "shm" if supervisor.on_cpu else "host"
         self._kept = 0
 
@@ -237,14 +238,14 @@ class Trial(Asking):
             self.judge("learn", outputs=outputs)
             if not self.inline:
                 self.kernel("learn", outputs=outputs)
-        self._output_bytes = expected["bytes"]
+        self._output_bytes, self._in_place_bytes = expected["bytes"], expected["bytes_in_place"]
         self._labels += expected["remarks"]
 
     def count_bytes(self, input_bytes: int) -> None:
         """Settle the bytes that a call moves and touches, now that the outputs are known."""
         if self._output_bytes is None:
             return
-        self._known["resident_bytes"] = input_bytes + self._output_bytes
+        self._known["resident_bytes"] = input_bytes + self._output_bytes - self._in_place_bytes
         if self.case.bytes is None and self.case.bytes_auto:
             self._known["bytes"] = input_bytes + self._output_bytes
 

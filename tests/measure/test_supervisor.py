@@ -114,6 +114,7 @@ def test_mutated_arguments_are_restored_before_each_call(supervisor):
     assert seen.findings == ()
     assert seen.correct is True
     assert seen.extra["cold_by"] == "rotation"
+    assert seen.resident_bytes == 2 * 4 * SHAPE[0] * SHAPE[1]  # x and y: x is an output, and no second tensor
 
 
 def test_setup_returns_what_is_timed(supervisor):
@@ -211,7 +212,8 @@ def test_hot_and_cold_are_both_timed_and_checked(isolation):
 def test_what_is_too_small_to_be_cold_is_timed_hot_on_few_copies(supervisor):
     tiny = tuple(Argument(name, "randn", shape=(8, 8), dtype="fp32") for name in ("x", "y"))
     seen = supervisor.measure(case("add", arguments=tiny))
-    assert (seen.l2, seen.labels[0]) == ("hot", "hot")
+    assert seen.l2 == "hot"
+    assert "hot" in seen.labels  # beside others, on a busy machine
     assert seen.extra["copies"] == 8
 
 

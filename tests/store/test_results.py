@@ -183,5 +183,5 @@ def test_an_unknown_key_is_damage():
 def test_a_pair_of_one_is_damage():
     plain = json.loads(render([make_result()]))
     plain["cases"][0]["versus"]["reference"]["pairs_ms"][0] = [1.0]
-    with pytest.raises(InvalidInput, match="damaged result document: cases.0.versus.reference.pairs_ms.0"):
+    with pytest.raises(InvalidInput, match=r"damaged result document: cases\.0\.versus\.reference\.pairs_ms\.0"):
         parse(plain, "x.json")
