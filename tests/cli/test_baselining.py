@@ -11,26 +11,11 @@ from kmrun.core.measurement import Finding
 from kmrun.core.yardstick import Session
 from kmrun.store import baselines
 from kmrun.store.results import read
+from support.adding import ONE, TWO, adding
 from support.cases import CPU, make_found
 from support.supervisors import FakeSupervisor
 
-SUITE = """\
-kmrun: 1
-suite: adding
-kernels:
-  - name: add
-    target: kernels.py:add
-    reference: torch:add
-    tags: [ci]
-    matrix: {n: [1024, 2048]}
-    args:
-      x: {init: randn, shape: [n, n], dtype: fp32}
-      y: {init: randn, like: x}
-    outputs: {o: {like: x}}
-    contract:
-      - {max_slowdown: 0.03}
-"""
-ONE, TWO = "add[n=1024]", "add[n=2048]"
+SUITE = adding("{max_slowdown: 0.03}")
 FILE = Path("baselines/adding.cpu-test-8c.json")
 GONE = Finding("killed", "the kernel was killed", "kernel", "error")
 

@@ -7,6 +7,7 @@ import pytest
 from kmrun.cli import running
 from kmrun.core.measurement import Finding
 from kmrun.store.results import render
+from support.adding import adding
 from support.fake_drivers import compiled, needs_compiler
 from support.fake_drivers import kmrun as kmrun_process
 from support.gpu_results import gpu_result
@@ -14,19 +15,7 @@ from support.markup import parsed
 from support.results import make_result
 from support.supervisors import FakeSupervisor
 
-SUITE = """\
-kmrun: 1
-suite: adding
-kernels:
-  - name: add
-    target: kernels.py:add
-    reference: torch:add
-    matrix: {n: [1024, 2048]}
-    args:
-      x: {init: randn, shape: [n, n], dtype: fp32}
-      y: {init: randn, like: x}
-    outputs: {o: {like: x}}
-"""
+SUITE = adding()
 
 
 @pytest.fixture

@@ -12,26 +12,11 @@ from kmrun.core.telemetry import Telemetry
 from kmrun.errors import EnvironmentLacks
 from kmrun.measure.side import SideBug
 from kmrun.store.results import read
+from support.adding import ONE, TWO, adding
 from support.cases import GPU, make_found
 from support.supervisors import FakeSupervisor
 
-SUITE = """\
-kmrun: 1
-suite: adding
-kernels:
-  - name: add
-    target: kernels.py:add
-    reference: torch:add
-    tags: [ci]
-    matrix: {n: [1024, 2048]}
-    args:
-      x: {init: randn, shape: [n, n], dtype: fp32}
-      y: {init: randn, like: x}
-    outputs: {o: {like: x}}
-    contract:
-      - {max_ms: 100}
-"""
-ONE, TWO = "add[n=1024]", "add[n=2048]"
+SUITE = adding("{max_ms: 100}")
 T4_CLAIMS = """\
     flops: 8140800000
     peak: {units: vector, in: fp32}

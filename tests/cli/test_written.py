@@ -8,27 +8,12 @@ from lxml import etree
 
 from kmrun.cli import running
 from kmrun.core.measurement import Finding
+from support.adding import ONE, TWO, adding
 from support.cases import make_found
 from support.supervisors import FakeSupervisor
 
 SCHEMA = etree.XMLSchema(etree.parse(Path(__file__).parent.parent / "report" / "junit.xsd"))
-SUITE = """\
-kmrun: 1
-suite: adding
-kernels:
-  - name: add
-    target: kernels.py:add
-    reference: torch:add
-    matrix: {n: [1024, 2048]}
-    args:
-      x: {init: randn, shape: [n, n], dtype: fp32}
-      y: {init: randn, like: x}
-    outputs: {o: {like: x}}
-    contract:
-      - {min_speedup: 1.0}
-      - {max_ms: 10}
-"""
-ONE, TWO = "add[n=1024]", "add[n=2048]"
+SUITE = adding("{min_speedup: 1.0}", "{max_ms: 10}")
 BROKEN = Finding("raised", "boom", "kernel", "error")
 UNDECIDED = Finding("cannot_cross", "this case needs --isolation inline", "undecided", "inconclusive")
 
@@ -166,7 +151,7 @@ def test_github_annotations_stand_at_the_clause(kmrun, suite, measuring, monkeyp
     monkeypatch.setenv("GITHUB_WORKSPACE", str(Path().resolve().parent))
     ran = kmrun(suite)
     told = [line for line in ran.out.splitlines() if line.startswith("::")]
-    assert told[0].startswith(f"::error file=sub/adding.yaml,line=14,title=FAIL {ONE}::max_ms 10: 20.0 ms")
+    assert told[0].startswith(f"::error file=sub/adding.yaml,line=15,title=FAIL {ONE}::max_ms 10: 20.0 ms")
     assert told[1] == f"::error file=sub/adding.yaml,line=4,title=ERROR {TWO}::boom"
     ran = kmrun(suite, "--json")
     assert json.loads(ran.out)["complete"]
@@ -197,4 +182,4 @@ def test_a_wrong_suite_is_annotated_too(kmrun, suite, measuring, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     ran = kmrun(suite)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.splitlines()[-1].startswith("::error file=adding.yaml,line=10,col=")
+    assert ran.err.splitlines()[-1].startswith("::error file=adding.yaml,line=11,col=")
