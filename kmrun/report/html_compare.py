@@ -10,6 +10,7 @@ from kmrun.report.html_figures import is_shown
 from kmrun.report.html_parts import Cell, Head, Line, Section, Table, number, verdict
 from kmrun.report.html_run import banner_of
 from kmrun.report.numbers import count, percent
+from kmrun.report.outcome import PARTIAL
 from kmrun.report.words import short_names, word_of
 
 _HASH = 9
@@ -52,7 +53,13 @@ def overview_of(results: Sequence[Result], headings: Sequence[str], anchors: Seq
         banner = banner_of(result)
         cells = (
             Cell(heading, link=anchor),
-            Cell(banner.word, "verdict", chip=banner.css, sign=banner.sign),
+            Cell(
+                banner.word,
+                "verdict",
+                chip=banner.css,
+                sign=banner.sign,
+                after="" if result.complete else PARTIAL,
+            ),
             number(str(len(result.cases))),
             Cell(_device(result)),
             Cell(_commit(result)),

@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kmrun.core.card import Card
@@ -22,13 +21,13 @@ from kmrun.report.html_parts import (
 )
 from kmrun.report.html_tables import clause_tables, correctness_table, kernel_tables, slowdown_table
 from kmrun.report.html_timing import calls_table, rivals_table
-from kmrun.report.numbers import count, duration, percent
+from kmrun.report.numbers import percent
+from kmrun.report.outcome import WORST_FIRST, outcome_of
 from kmrun.report.view import Paragraph, View, view
-from kmrun.report.words import WORDS, short_names, word_of
+from kmrun.report.words import WORDS, short_names
 
 MOST_FINDINGS = 5
 """More are there, but folded."""
-_WORST = ("WRONG", "FAIL", "ERROR", "INCONCLUSIVE", "pass", "skipped")
 
 
 def run_of(result: Result, card: Card | None, anchor: str, heading: str) -> Run:
@@ -51,38 +50,15 @@ def run_of(result: Result, card: Card | None, anchor: str, heading: str) -> Run:
 
 
 def banner_of(result: Result) -> Banner:
-    """Return the verdict of a whole run: the worst word of its cases, and a sentence that says what it means."""
-    found = Counter(word_of(case) for case in result.cases)
-    word = next((each for each in _WORST if found[each]), "skipped")
-    css = CHIPS[word]
+    """Return the verdict of a whole run."""
+    outcome = outcome_of(result)
+    found = outcome.counts
     counts = tuple(verdict(each, f"{found[each]} {each.lower()}") for each in WORDS.values() if found[each])
-    partial = "" if result.complete else " The run was interrupted: this is a part of it."
-    return Banner(_headline(word), css, SIGNS[css], _sentence(result, found) + partial, counts)
-
-
-def _headline(word: str) -> str:
-    return {
-        "pass": "All contracts hold",
-        "FAIL": "A contract is broken",
-        "WRONG": "A result is wrong",
-        "ERROR": "A case could not be measured",
-        "INCONCLUSIVE": "Nothing broken, something undecided",
-    }.get(word, "Nothing was measured")
-
-
-def _sentence(result: Result, found: Counter[str]) -> str:
-    total = len(result.cases)
-    broken = found["WRONG"] + found["FAIL"] + found["ERROR"]
-    took = f"{count(total, 'case')} in {duration(result.wall_s)}."
-    if broken:
-        return f"{broken} of {took}"
-    if found["INCONCLUSIVE"]:
-        return f"{found['INCONCLUSIVE']} of {took}"
-    return took[0].upper() + took[1:]
+    return Banner(outcome.headline, outcome.colour, SIGNS[outcome.colour], outcome.sentence, counts)
 
 
 def _urgency(paragraph: Paragraph) -> int:
-    return _WORST.index(paragraph.word)
+    return WORST_FIRST.index(paragraph.word)
 
 
 def _finding(paragraph: Paragraph) -> Finding:
@@ -150,8 +126,9 @@ def _error_tile(cases: Sequence[CaseResult], names: Mapping[str, str]) -> list[T
     used = [
         (check.error / check.allowed, case.id)
         for case in cases
+        if case.correct  # what a wrong result is off by says nothing of how tight the tolerance is
         for check in case.checks
-        if check.allowed and check.error is not None and math.isfinite(check.error)
+        if check.ok and check.allowed and check.error is not None and math.isfinite(check.error)
     ]
     return [_tile("most used of a tolerance", percent(max(used)[0]), names[max(used)[1]])] if used else []
 

@@ -20,6 +20,7 @@ from kmrun.core.units import (
 )
 from kmrun.report import numbers
 from kmrun.report.machine import clock_sentence, machine_line, measured_when
+from kmrun.report.outcome import outcome_of
 from kmrun.report.places import place_text
 from kmrun.report.shell import shell_word
 from kmrun.report.words import LABELS, WORDS, case_labels, word_of
@@ -90,7 +91,7 @@ def view(result: Result) -> View:
             rows=rows,
             notes=tuple(_notes(result.cases)),
             paragraphs=tuple(_paragraphs(result)),
-            summary=_summary(result),
+            summary=outcome_of(result).summary,
             complete=result.complete,
             machine=machine_line(result.cases),
         )
@@ -306,11 +307,3 @@ def repro(result: Result, case_id: str) -> str:
     if result.seed is not None:
         words += ["--seed", str(result.seed)]
     return " ".join(shell_word(word) for word in words)
-
-
-def _summary(result: Result) -> str:
-    found = Counter(word_of(case) for case in result.cases)
-    told = [f"{found[word]} {word.lower()}" for word in WORDS.values() if found[word]]
-    partial = "" if result.complete else "interrupted, partial: "
-    cases = numbers.count(len(result.cases), "case")
-    return f"{partial}{cases} in {numbers.duration(result.wall_s)}" + (f": {', '.join(told)}" if told else "")

@@ -16,6 +16,7 @@ from kmrun.report.html import is_report, page_of, result_page
 from kmrun.report.html_compare import headings_of
 from kmrun.report.html_parts import Cell, Head, Line, Table, hoisted
 from kmrun.report.html_run import banner_of
+from kmrun.report.numbers import percent
 from kmrun.source.catalogue import load_cards
 from kmrun.store.results import parse
 from support.gpu_results import broken, gpu_result
@@ -90,9 +91,31 @@ def test_the_banner_says_the_worst(change, word, css):
 
 
 def test_an_interrupted_run_says_so():
-    assert banner_of(make_result(complete=False)).sentence.endswith(
-        "The run was interrupted: this is a part of it."
+    banner = banner_of(make_result(complete=False))
+    assert (banner.word, banner.css) == ("Interrupted: only a part was measured", "warn")
+    assert banner.sentence.endswith("The run was interrupted: this is a part of it.")
+
+
+def test_the_table_of_runs_marks_the_partial_one():
+    page = parsed(result_page([make_result(), make_result(complete=False)], {}))
+    rows = section(page, "Side by side").all("table")[0].all("tbody")[0].all("tr")
+    assert "All contracts hold" in rows[0].text
+    assert "partial" not in rows[0].text
+    assert "Interrupted: only a part was measured interrupted, partial" in rows[1].text
+
+
+def test_a_wrong_result_uses_no_tolerance():
+    right = make_entry()
+    (check,) = right.checks
+    off = replace(
+        right, id="off", verdict="fail", correct=False, checks=(replace(check, ok=False, error=3e5),)
     )
+    page = parsed(result_page([make_result(right, off)], {}))
+    tiles = {tile.all("dt")[0].text: tile.text for tile in page.all("div", class_="tile")}
+    used = percent(check.error / check.allowed)
+    assert used in tiles["most used of a tolerance"]
+    only = parsed(result_page([make_result(off)], {}))
+    assert "most used of a tolerance" not in [item.text for item in only.all("dt")]
 
 
 def test_every_case_has_its_row_its_samples_and_its_command():
@@ -238,7 +261,7 @@ def test_runs_are_called_by_what_differs(changes, names):
 
 def test_a_document_without_cases_is_a_page():
     page = parsed(result_page([replace(make_result(), cases=(), complete=False)], {}))
-    assert page.all("p", class_="word")[0].text == "Nothing was measured"
+    assert page.all("p", class_="word")[0].text == "Interrupted: nothing was measured"
 
 
 def test_columns_that_never_vary_are_said_once():
