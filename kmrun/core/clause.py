@@ -116,12 +116,21 @@ def _judged(
         missing = "a CPU has no published roof" if kind == "cpu" else "the roof of this device is not known"
         best_s = scored.roof_s
         if clause.kind == "min_roof_clk" and best_s is not None:
-            missing, best_s = "the clock that was held is not known", scored.roof_clk_s
+            missing, best_s = _clock_unknown(found), scored.roof_clk_s
     else:
         missing, best_s = "nothing measured bounds this case", scored.ceiling_s
     time = Interval(strict.low, strict.value, lenient.high)
     fraction = None if best_s is None else _inverse(time, best_s * 1e9)
     return _decided(clause, bound, fraction, missing, needs=_needs(found.samples_ns, alpha))
+
+
+def _clock_unknown(found: Measurement) -> str:
+    """Return why there is no roof at the clock that was held, with what the sensors' note says of it."""
+    window = found.observed.window if found.observed is not None else None
+    if window is not None and window.sm_mhz is not None:
+        return "the clock that was read is not the one that was held"
+    note = window.note if window is not None else ""
+    return f"the clock that was held is not known{f': {note}' if note else ''}"
 
 
 def _speedup(clause: Clause, bound: float, found: Measurement, alpha: float) -> ClauseResult:
@@ -148,7 +157,9 @@ def _speedup(clause: Clause, bound: float, found: Measurement, alpha: float) -> 
 def _slowdown(clause: Clause, bound: float, seen: Slowdown | None) -> ClauseResult:
     """Take the gate's verdict; a bound that it was not run for is held against its interval."""
     if seen is None:
-        return _not_judged(clause, bound, "nothing to compare with: --against or --against-baseline", warn=True)
+        return _not_judged(
+            clause, bound, "nothing to compare with: --against or --against-baseline", warn=True
+        )
     verdict = _COMPARED[seen.verdict]
     if bound != seen.margin:
         under = seen.high is not None and seen.high <= bound

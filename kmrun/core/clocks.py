@@ -1,5 +1,6 @@
 """Clocks that a card held: which samples they spoil, and the roofs that they leave."""
 
+import math
 import statistics
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -73,7 +74,10 @@ def slowdowns(reading: Reading, usual_mhz: float | None) -> tuple[str, ...]:
 
 
 def survivors(
-    spans: Sequence[tuple[float, float]], readings: Sequence[Reading], usual_mhz: float | None = None
+    spans: Sequence[tuple[float, float]],
+    readings: Sequence[Reading],
+    usual_mhz: float | None = None,
+    reach_s: float = math.inf,
 ) -> Survivors:
     """Return which samples were taken while the card was not slowed down.
 
@@ -82,6 +86,7 @@ def survivors(
         readings: in time order. A reading speaks for the time from the one before it to the one after it, so
             that a sample which a slowdown may have touched is dropped.
         usual_mhz: the run's own median clock; by default that of the readings.
+        reach_s: for how long a reading speaks at most: when sensors died hot, nothing is known of what follows.
     """
     clocks = [reading.sm_mhz for reading in readings if reading.sm_mhz is not None]
     usual = usual_mhz or (statistics.median(clocks) if clocks else None)
@@ -91,7 +96,12 @@ def survivors(
     kept = []
     for begin, end in spans:
         first, last = max(bisect_left(times, begin) - 1, 0), bisect_left(times, end)
-        found = [name for names in spoiled[first : last + 1] for name in names]
+        found = [
+            name
+            for at_s, names in zip(times[first : last + 1], spoiled[first : last + 1], strict=True)
+            if begin - reach_s <= at_s <= end + reach_s
+            for name in names
+        ]
         causes.update(dict.fromkeys(found))
         kept.append(not found)
     gone = len(kept) - sum(kept)

@@ -95,7 +95,7 @@ class TelemetryEntry:
     power_w: float | None
     energy_mj_per_call: float | None
     utilisation_fraction: float | None
-    throttle: tuple[str, ...]
+    throttle: tuple[str, ...] | None
     throttle_fraction: Mapping[str, float]
     own_cores: float | None
     other_cores: float | None

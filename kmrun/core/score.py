@@ -114,6 +114,10 @@ def score(case: Case, found: Measurement, device: RunDevice, ceilings: Ceilings,
     roof_s = _longest(memory_roof_s, compute_roof_s)
     roof_max_s = _longest(memory_roof_s, flops / roofs.compute_max if flops and roofs.compute_max else None)
     roof_clk_s = _roof_clk_s(found.observed, roofs, memory_roof_s, compute_roof_s)
+    if roof_clk_s and time.value < IMPLAUSIBLE * roof_clk_s:
+        # Not the kernel's fault, of which the roof at the highest clock decides: the clock that was read is not the
+        # one that it ran at.
+        roof_clk_s, labels = None, (*labels, "clock not known")
     ratios = {rival.name: _ratio(rival, time.value) for rival in found.rivals}
     against = _headline(ratios)
     return Score(

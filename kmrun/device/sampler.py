@@ -168,6 +168,7 @@ class Sampler:
             sm_mhz_max=self._maxima[0],
             mem_mhz_max=self._maxima[1],
             note=note,
+            fresh_s=2 * self._period_s,
         )
 
     @contextmanager

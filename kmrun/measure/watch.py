@@ -17,6 +17,10 @@ from kmrun.device.sampler import PERIOD_S, Sampler, Source, amd_source, clock, n
 
 TRIES = 3
 """What a slowdown spoiled is taken again, after ever longer pauses."""
+FRESH_S = 2 * PERIOD_S
+"""The last reading before a moment speaks for it when it is no older than that."""
+REACH_S = 1.0
+"""For so long a slowdown that was seen is taken to last until the next reading, which may be late under load."""
 
 T = TypeVar("T")
 
@@ -88,7 +92,7 @@ class Watch:
     @property
     def reads_power(self) -> bool:
         """Whether the device tells its power or its energy."""
-        newest = self._sampler.readings[-1:]
+        newest = self.readings_since(clock() - REACH_S)[-1:]
         return any(reading.power_w is not None or reading.energy_j is not None for reading in newest)
 
     def survivors(self, spans_ns: Sequence[tuple[int, int]], begin_s: float) -> Survivors:
@@ -101,8 +105,9 @@ class Watch:
         within = [reading.sm_mhz for reading in self.readings_since(begin_s) if reading.sm_mhz is not None]
         usual = statistics.median(self._clocks + within) if within else None
         # The last reading before the samples speaks for the first of them.
-        readings = self.readings_since(begin_s - 2 * PERIOD_S)
-        found = survivors([(begin / 1e9, end / 1e9) for begin, end in spans_ns], readings, usual)
+        readings = self.readings_since(begin_s - FRESH_S)
+        spans = [(begin / 1e9, end / 1e9) for begin, end in spans_ns]
+        found = survivors(spans, readings, usual, REACH_S)
         if found.enough:  # a spoiled window must not become what is usual
             self._clocks += within
         return found
@@ -110,9 +115,10 @@ class Watch:
     def slowed_since(self, begin_s: float) -> bool:
         """Return whether the card said since a moment that it is too hot, or that its power supply complains.
 
-        Where nothing was read since, the last reading before speaks.
+        Where nothing was read since, the last reading before speaks, if it is fresh: what a sensor said before it
+        died says nothing of now.
         """
-        readings = self.readings_since(begin_s) or self._sampler.readings[-1:]
+        readings = self.readings_since(begin_s) or self.readings_since(begin_s - FRESH_S)[-1:]
         return any(slowdowns(reading, None) for reading in readings)
 
     def steady(self, take: Callable[[], T]) -> T:

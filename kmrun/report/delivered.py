@@ -135,7 +135,7 @@ def _clocks(telemetry: Telemetry) -> str:
     parts = [f"{telemetry.sm_mhz:.0f}{most} MHz"]
     parts += [f"{telemetry.power_w:.0f} W"] if telemetry.power_w is not None else []
     parts += [f"{telemetry.temp_c:.0f} C"] if telemetry.temp_c is not None else []
-    parts += throttling(telemetry.throttle)
+    parts += throttling(telemetry.throttle or ())
     return f"held meanwhile: {' · '.join(parts)}"
 
 
@@ -186,6 +186,6 @@ def _telemetry(seen: Telemetry) -> dict[str, Any]:
     names = ("source", "sm_mhz", "sm_mhz_max", "mem_mhz", "temp_c", "power_w")
     return {
         **{name: getattr(seen, name) for name in names},
-        "throttle": list(seen.throttle),
+        "throttle": None if seen.throttle is None else list(seen.throttle),
         "note": seen.note or None,
     }

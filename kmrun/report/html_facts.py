@@ -23,7 +23,7 @@ def telemetry_table(result: Result) -> Table | None:
             continue
         throttle = ", ".join(
             f"{reason.replace('_', ' ')} {percent(seen.throttle_fraction.get(reason))}"
-            for reason in seen.throttle
+            for reason in seen.throttle or ()
         )
         held = _of(seen.sm_mhz_held, seen.sm_mhz_max)
         lines.append(
@@ -35,7 +35,7 @@ def telemetry_table(result: Result) -> Table | None:
                     number(_plain(seen.temp_c)),
                     number(_plain(seen.power_w)),
                     number("-" if seen.energy_mj_per_call is None else readable(seen.energy_mj_per_call)),
-                    Cell(throttle or "-"),
+                    Cell(throttle or ("-" if seen.throttle is None else "nothing")),
                     number("-" if seen.other_cores is None else readable(seen.other_cores, 2)),
                     number("-" if seen.stolen_cores is None else readable(seen.stolen_cores, 2)),
                     Cell(seen.note or "-"),

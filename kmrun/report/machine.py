@@ -21,7 +21,7 @@ def machine_line(cases: Sequence[CaseResult]) -> str:
         _clocks(seen),
         _highest([one.power_w for one in seen], "W"),
         _highest([one.temp_c for one in seen], "C"),
-        *throttling(reason for one in seen for reason in one.throttle),
+        *throttling(reason for one in seen for reason in one.throttle or ()),
         _cores([one.other_cores for one in on_cpu], "used by others"),
         _cores([one.stolen_cores for one in on_cpu], "stolen by the host"),
     ]
@@ -34,7 +34,7 @@ def clock_sentence(case: CaseResult) -> str:
     if seen is None or "min_roof" not in broken or case.roof_clk_fraction is None or seen.sm_mhz_held is None:
         return ""
     of = f" of {seen.sm_mhz_max:.0f}" if seen.sm_mhz_max else ""
-    reasons = ", ".join(throttling(seen.throttle))
+    reasons = ", ".join(throttling(seen.throttle or ()))
     why = f" ({reasons})" if reasons else ""
     at = percent(case.roof_clk_fraction)
     return f"The card held {seen.sm_mhz_held:.0f}{of} MHz{why}: of the roof at those clocks it is at {at}."

@@ -28,6 +28,7 @@ LABELS = {
     "hot": "caches were not flushed between calls",
     "card slowed down": "samples taken while the card was too hot, or short of power, were dropped",
     "clock not locked": "the suite asks for a locked clock: --lock-clocks holds it, where the user may",
+    "clock not known": "faster than the clock that was read allows: it is not the one that the kernel ran at",
     "clock not held": "the clock was locked and moved all the same",
     "same code on both sides": "neither version's tree has this target: it was compared with itself",
     "unisolated": "the reference ran in the kernel's own process",

@@ -83,7 +83,9 @@ class Telemetry(Document):
 
     source: str | None = Field(description="What was asked: `nvml`, `smi`, `cpu`; null: nothing answered.")
     window_s: NotNegative = Field(description="How long the kernel was timed alone.")
-    samples: Count = Field(description="Readings in that time; of less than 0.1 s, the nearest one.")
+    samples: Count = Field(
+        description="Readings in that time; of less than 0.1 s, the nearest one, if it is near."
+    )
     sm_mhz_held: NotNegative | None = Field(
         description="Median clock of the compute units; of a CPU, the mean of its cores."
     )
@@ -99,7 +101,9 @@ class Telemetry(Document):
         description="Over the same calls, by the energy counter where there is one."
     )
     utilisation_fraction: NotNegative | None
-    throttle: Many[str] = Field(description="Every reason for a lower clock that was seen: `sw_power_cap`.")
+    throttle: Many[str] | None = Field(
+        description="Every reason for a lower clock that was seen: `sw_power_cap`; null where none can be read."
+    )
     throttle_fraction: dict[str, NotNegative] = Field(description="The share of the readings that showed it.")
     own_cores: NotNegative | None = Field(
         description="CPU time of kmrun's processes over wall time, so cores."

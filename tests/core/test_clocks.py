@@ -79,6 +79,13 @@ def test_without_reasons_the_run_s_own_median_clock_judges() -> None:
     assert survivors([(0.1, 0.9)], readings(300, 300, 300, throttle=None)).dropped == 0
 
 
+def test_sensors_that_died_hot_drop_nothing_of_later() -> None:
+    hot = Reading(at_s=1.0, throttle=("hw_thermal_slowdown",))
+    spans = [(0.5, 0.9), (1.1, 1.2), (1.9, 2.0), (3.0, 3.1)]
+    assert survivors(spans, [hot], reach_s=1.0).kept == (False, False, False, True)
+    assert survivors(spans, [hot]).kept == (False,) * 4
+
+
 def test_no_readings_drop_nothing() -> None:
     found = survivors([(0.0, 1.0)], [])
     assert (found.kept, found.sentence, found.enough) == ((True,), "", True)

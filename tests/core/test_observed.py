@@ -53,8 +53,34 @@ def test_a_clock_that_nobody_read_scores_nothing(observed):
     assert scored.roof_fraction == pytest.approx(0.5, abs=1e-4)
     assert scored.roof_clk_fraction is None
     result = judge_clause(clause("min_roof_clk", 0.9), 0.9, found, scored, "cuda", 0.01)
-    assert (result.verdict, result.reason) == ("not judged", "the clock that was held is not known")
-    assert result.warning == "not judged: min_roof_clk 0.9 (the clock that was held is not known)"
+    note = observed.window.note if observed else ""
+    why = "the clock that was held is not known" + (f": {note}" if note else "")
+    assert (result.verdict, result.reason) == ("not judged", why)
+    assert result.warning == f"not judged: min_roof_clk 0.9 ({why})"
+
+
+@pytest.mark.parametrize(("seconds", "known"), [(1 / 0.527, True), (1.2, False)])
+def test_a_clock_at_which_it_could_not_have_been_so_fast_is_none(seconds, known):
+    """300 of 1590 MHz: the clock of an idle card, read while another one was held."""
+    _, found, scored = on_a_t4(seconds, held(sm_mhz=877.0 if known else 300.0))
+    assert (scored.roof_clk_fraction is not None) == known
+    assert ("clock not known" in scored.labels) == (not known)
+    result = judge_clause(clause("min_roof_clk", 0.9), 0.9, found, scored, "cuda", 0.01)
+    assert result.verdict == ("pass" if known else "not judged")
+    if not known:
+        assert result.reason == "the clock that was read is not the one that was held"
+        assert result.warning
+
+
+def test_a_dead_sensor_passes_no_clause():
+    dead = telemetry(
+        [Reading(0.0, sm_mhz=300.0, power_w=9.85)], 100.0, 101.5, note="nvml hangs: no reading for 100 s"
+    )
+    _, found, scored = on_a_t4(1.5, Observed(dead))
+    assert (dead.energy_mj_per_call(1000), scored.roof_clk_fraction) == (None, None)
+    result = judge_clause(clause("min_roof_clk", 0.9), 0.9, found, scored, "cuda", 0.01)
+    assert result.verdict == "not judged"
+    assert result.reason == "the clock that was held is not known: nvml hangs: no reading for 100 s"
 
 
 @pytest.mark.parametrize(("bound", "verdict"), [(0.9, "pass"), (0.97, "fail")])

@@ -54,6 +54,50 @@ def test_a_short_window_is_spoken_for_by_the_nearest_reading() -> None:
     assert (found.sm_mhz, found.power_w) == (900, None)
 
 
+def test_a_reading_speaks_for_nothing_that_is_far_from_it() -> None:
+    old = Reading(0.0, sm_mhz=300, temp_c=40, power_w=9.85, throttle=("hw_thermal_slowdown",))
+    found = telemetry([old], 100.0, 101.5, source="nvml", note="nvml hangs: no reading for 100 s")
+    assert (found.sm_mhz, found.temp_c, found.power_w, found.energy_j) == (None, None, None, None)
+    assert (found.throttle, found.readings, found.note) == (None, (), "nvml hangs: no reading for 100 s")
+    assert telemetry([old], 100.0, 100.01).note == "the sensors answered at no moment of this time"
+    assert telemetry([old], 0.19, 0.2).sm_mhz == 300
+    assert telemetry([old], 0.21, 0.22).sm_mhz is None
+    assert telemetry([old], 0.9, 0.95, fresh_s=1.0).sm_mhz == 300  # of what is polled twice a second
+
+
+def test_sensors_that_died_on_the_way_say_nothing_of_the_whole() -> None:
+    seen = [Reading(at / 10, 900, 5000, 66, 50.0, 5.0 * at, 0.9, ()) for at in range(6)]
+    found = telemetry(seen, 0.0, 1.5)
+    assert (found.sm_mhz, found.mem_mhz, found.power_w, found.energy_j) == (None, None, None, None)
+    assert (found.utilisation, found.temp_c, found.throttle) == (None, 66, ())
+    assert found.note == "the sensors answered only for a part of this time"
+    alive = telemetry(seen, 0.0, 0.6)
+    assert (alive.sm_mhz, alive.note) == (900, "")
+
+
+def test_one_sensor_may_die_alone() -> None:
+    seen = [Reading(at / 10, sm_mhz=900, power_w=50.0 if at < 5 else None) for at in range(21)]
+    found = telemetry(seen, 0.0, 2.0)
+    assert (found.sm_mhz, found.power_w, found.energy_j, found.note) == (900, None, None, "")
+
+
+@given(st.floats(0, 10), st.floats(0, 3), st.lists(st.floats(0, 12), max_size=30), st.floats(0.01, 1))
+def test_no_figure_comes_from_further_away_than_a_reading_speaks(
+    begin: float, length: float, moments: list[float], fresh_s: float
+) -> None:
+    seen = [Reading(at_s, sm_mhz=900, power_w=50.0) for at_s in sorted(moments)]
+    found = telemetry(seen, begin, begin + length, fresh_s=fresh_s)
+    near = [one for one in seen if begin - fresh_s <= one.at_s <= begin + length + fresh_s]
+    assert set(found.readings) <= set(near)
+    if not near:
+        assert (found.sm_mhz, found.power_w) == (None, None)
+
+
+def test_reasons_that_cannot_be_read_are_not_none_seen() -> None:
+    assert telemetry(series(5), 0.0, 0.4).throttle is None
+    assert telemetry(series(5, throttle=()), 0.0, 0.4).throttle == ()
+
+
 def test_nothing_read_says_nothing() -> None:
     found = telemetry([], 0.0, 5.0, note="NVML did not answer")
     assert found == Telemetry(window_s=5.0, note="NVML did not answer")
@@ -61,8 +105,8 @@ def test_nothing_read_says_nothing() -> None:
 
 @given(st.lists(st.floats(100, 3000), min_size=1, max_size=40))
 def test_the_clock_held_lies_among_the_readings(clocks: list[float]) -> None:
-    seen = [Reading(float(at), sm_mhz=clock) for at, clock in enumerate(clocks)]
-    found = telemetry(seen, 0.0, float(len(clocks)))
+    seen = [Reading(at / 10, sm_mhz=clock) for at, clock in enumerate(clocks)]
+    found = telemetry(seen, 0.0, len(clocks) / 10)
     assert found.sm_mhz is not None and found.sm_mhz_low is not None
     assert found.sm_mhz_low == min(clocks)
     assert min(clocks) <= found.sm_mhz <= max(clocks)

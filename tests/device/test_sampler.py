@@ -93,7 +93,7 @@ def test_every_sensor_may_be_unsupported(nvidia: Path) -> None:
     long = sampled(nvidia, f"nvml_source('{T4}')", FAKE_NVML_MODE="unsupported")["long"]
     for name in ("sm_mhz", "sm_mhz_max", "mem_mhz", "temp_c", "power_w", "energy_j", "utilisation"):
         assert long[name] is None
-    assert long["throttle"] == []
+    assert (long["throttle"], long["note"]) == (None, "")
 
 
 @needs_compiler
@@ -119,6 +119,15 @@ def test_a_gpu_that_is_lost_on_the_way_keeps_its_readings(nvidia: Path) -> None:
     found = sampled(nvidia, f"nvml_source('{T4}')", FAKE_NVML_MODE="lost", FAKE_NVML_AFTER="3")
     assert found["whole"]["note"] == "GPU is lost"
     assert found["short"]["sm_mhz"] == 585
+    assert len(found["whole"]["readings"]) >= 3
+    # A second later it is lost for good: nothing of what it said speaks for that time.
+    long = found["long"]
+    assert (long["sm_mhz"], long["power_w"], long["energy_j"], long["note"]) == (
+        None,
+        None,
+        None,
+        "GPU is lost",
+    )
 
 
 @needs_compiler
@@ -136,7 +145,9 @@ def test_nvml_that_hangs_costs_the_readings_and_nothing_else(
     found = sampled(nvidia, f"nvml_source('{T4}')", seconds=0.1, first=IMPATIENT, **variables)
     assert time.monotonic() - begin < 30  # it would be for ever
     assert found["whole"]["note"] == note
-    assert (found["whole"]["sm_mhz"] is None) == ("AFTER" not in str(variables))
+    # What was read before stays, but speaks for no window that went on without it.
+    assert bool(found["whole"]["readings"]) == ("FAKE_NVML_AFTER" in variables)
+    assert (found["whole"]["sm_mhz"], found["whole"]["power_w"]) == (None, None)
 
 
 @needs_compiler
@@ -145,7 +156,7 @@ def test_an_mi300x(tmp_path: Path) -> None:
     long = sampled(tmp_path, "amd_source('0000:c1:00.0')")["long"]
     assert (long["sm_mhz"], long["sm_mhz_max"], long["mem_mhz"], long["temp_c"]) == (1500, 2100, 1100, 47)
     assert long["power_w"] == pytest.approx(140, rel=0.02)
-    assert (long["utilisation"], long["throttle"], long["source"]) == (0.88, [], "smi")
+    assert (long["utilisation"], long["throttle"], long["source"]) == (0.88, None, "smi")
 
 
 @needs_compiler

@@ -1,13 +1,14 @@
 """Real sides on this machine's CPU, watched: by sensors of our own, by those that it has, and beside a GPU."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from kmrun.core.case import Argument, Case, Implementation, Reference, Timing
 from kmrun.core.observed import Observed, telemetry_entry
+from kmrun.core.plain import from_plain
 from kmrun.core.roofs import roofs_of
 from kmrun.core.score import score
 from kmrun.core.telemetry import Telemetry
@@ -119,8 +120,14 @@ def test_the_clock_that_nvml_told_is_the_one_that_is_scored(nvidia):
     assert (all(seen["kept"]), seen["sentence"], seen["power"]) == (True, "", True)
     assert seen["power_w"] == pytest.approx(50, rel=0.1)  # by its energy counter
     case = make_case(flops=8.1408e12, bytes=1000)
-    roofs = roofs_of(case, load_cards().find("t4"), 1.59e9, seen["sm_mhz"] * 1e6)
-    observed = Observed(Telemetry(sm_mhz=seen["sm_mhz"]))
+    names = {field.name for field in fields(Telemetry)}
+    observed = Observed(from_plain(Telemetry, {name: seen[name] for name in names}))
+    assert (observed.window.sm_hz, observed.window.mem_mhz, observed.window.mem_mhz_max) == (
+        877e6,
+        5000,
+        5001,
+    )
+    roofs = roofs_of(case, load_cards().find("t4"), 1.59e9, observed.window.sm_hz)
     found = make_found(samples_ns=(1e9 / 0.527,) * 20, rivals=(), bytes=None, observed=observed)
     scored = score(case, found, GPU, CEILINGS, roofs)
     assert (scored.roof_fraction, scored.roof_clk_fraction) == pytest.approx((0.527, 0.955), abs=1e-3)
@@ -149,7 +156,7 @@ def test_nvml_that_fails_on_the_way_drops_no_sample(nvidia, variables, note):
     seen = watched(nvidia, **variables)
     assert all(seen["kept"])
     assert seen["note"].startswith(note)
-    assert (seen["sm_mhz"] is None) == ("FAKE_NVML_AFTER" not in variables)
+    assert (seen["sm_mhz"], seen["power_w"], seen["energy_j"]) == (None, None, None)
 
 
 @needs_compiler
@@ -168,7 +175,7 @@ def test_on_the_cpu_of_a_machine_with_a_gpu(tmp_path):
     assert "foreign_load" not in document["environment"]
     (case,) = document["cases"]
     telemetry = case["telemetry"]
-    assert (telemetry["source"], telemetry["note"], telemetry["throttle"]) == ("cpu", "", [])
+    assert (telemetry["source"], telemetry["note"], telemetry["throttle"]) == ("cpu", "", None)
     assert telemetry["samples"] >= 1
     assert case["roof_clk_fraction"] is None
     if Path("/proc/stat").exists():

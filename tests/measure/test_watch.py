@@ -243,6 +243,27 @@ def test_a_block_of_a_cool_card_is_taken_once(quick_pauses: list[float]) -> None
     assert quick_pauses == []
 
 
+def test_what_a_dead_sensor_said_last_slows_nothing_down(quick_pauses: list[float]) -> None:
+    number = itertools.count()
+
+    def read(at_s: float) -> Reading:
+        if next(number) >= 1:
+            raise NoSensors("GPU is lost")
+        return Reading(at_s, 900.0, power_w=50.0, throttle=HOT)
+
+    with Watch(GPU, lambda: [], scripted(read)) as seen:
+        begin = clock()
+        assert seen.slowed_since(begin)  # just now: the card is hot
+        later = begin + watch.FRESH_S + 0.1
+        assert not seen.slowed_since(later)
+        span = [(int((begin + 2) * 1e9), int((begin + 2.1) * 1e9))]
+        assert seen.survivors(span, begin).kept == (True,)
+        time.sleep(watch.REACH_S + 0.05)
+        assert not seen.reads_power
+        assert seen.steady(lambda: 7) == 7
+    assert quick_pauses == []
+
+
 def test_an_end_inside_the_window_ends_the_watching_too() -> None:
     class Broken(Trial):
         def kernel(self, op: str, **arguments: Any) -> Any:
