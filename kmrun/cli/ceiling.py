@@ -146,7 +146,7 @@ def theory(device: "RunDevice", has_card: bool) -> "tuple[Mapping[str, float], s
         slice_of = "A MIG slice has no published roof" if device.is_mig else "No card of the database fits"
         return {}, f"{slice_of}: no share of a theoretical figure is shown."
     cpu = cpu_facts()
-    if cpu.vector_peak_fp32 is None or cpu.vector_peak_fp64 is None or not cpu.clock_is_highest:
+    if cpu.vector_peak_fp32 is None or cpu.vector_peak_fp64 is None or cpu.highest_clock_hz is None:
         return (
             {},
             "A CPU has no published roof, and none can be derived here: the highest clock is not known.",

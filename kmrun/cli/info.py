@@ -24,6 +24,7 @@ def command(
     import sys
 
     from kmrun.cli.app import explained
+    from kmrun.cli.terminal import terminal_width
     from kmrun.device.cpu_facts import cpu_facts
     from kmrun.device.facts import Gpus, gpus
     from kmrun.report import info_record, info_text
@@ -36,7 +37,7 @@ def command(
     if as_json:
         typer.echo(json.dumps(info_record.record(found, cpu), indent=2))
     else:
-        typer.echo(encodable("\n".join(info_text.lines(found, cpu)), sys.stdout.encoding))
+        typer.echo(encodable("\n".join(info_text.lines(found, cpu, terminal_width())), sys.stdout.encoding))
     for failure in found.failures:
         sys.stderr.write(explained(failure))
     if found.failures:

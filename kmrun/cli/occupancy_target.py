@@ -66,5 +66,6 @@ def _of_device(device: int | None) -> Target:
         raise EnvironmentLacks(
             error.sentence, "--cc 8.6 or --gpu CARD answers for hardware that is not here"
         ) from None
+    limits = limits_of_device(found)
     title = f"device {found.index}: {found.name}, compute capability {found.compute_capability}"
-    return Target(title, found.compute_capability, limits_of_device(found))
+    return Target(title, found.compute_capability or "", limits)

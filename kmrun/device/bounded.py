@@ -1,9 +1,11 @@
 """A call into a library that may never return, and what becomes of it then."""
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
@@ -14,9 +16,28 @@ class NoAnswer(Exception):
         super().__init__(f"{what} did not answer within {seconds:g} s")
 
 
-class _Outcome(Generic[T]):
-    value: T
-    error: BaseException | None = None
+class _Call(Generic[T]):
+    """A call on its way, in a thread of its own."""
+
+    def __init__(self, what: str, call: Callable[[], T]) -> None:
+        self._what, self._call = what, call
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name=f"kmrun {what}", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        try:
+            self._value = self._call()
+        except BaseException as error:  # handed over to the caller's thread
+            self._error = error
+
+    def outcome(self, until_s: float, seconds: float) -> T:
+        self._thread.join(max(until_s - time.monotonic(), 0.0))
+        if self._thread.is_alive():
+            raise NoAnswer(self._what, seconds)
+        if self._error is not None:
+            raise self._error
+        return self._value
 
 
 def bounded(what: str, seconds: float, call: Callable[[], T]) -> T:
@@ -28,19 +49,25 @@ def bounded(what: str, seconds: float, call: Callable[[], T]) -> T:
     Raises:
         NoAnswer: it did not end in time.
     """
-    outcome: _Outcome[T] = _Outcome()
+    return _Call(what, call).outcome(time.monotonic() + seconds, seconds)
 
-    def work() -> None:
+
+def bounded_each(
+    what: str, seconds: float, calls: Mapping[K, Callable[[], T]], *expected: type[Exception]
+) -> dict[K, T | Exception]:
+    """Return what each call returns, or in its place the error that it raised, when that is an expected one.
+
+    They run side by side, so that one that hangs holds up no other, and all of them share the time limit; one
+    that did not end in time has a `NoAnswer`.
+    """
+    until = time.monotonic() + seconds
+    begun = {key: _Call(what, call) for key, call in calls.items()}
+    found: dict[K, T | Exception] = {}
+    for key, call in begun.items():
         try:
-            outcome.value = call()
-        except BaseException as error:  # handed over to the caller's thread
-            outcome.error = error
-
-    thread = threading.Thread(target=work, name=f"kmrun {what}", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise NoAnswer(what, seconds)
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.value
+            found[key] = call.outcome(until, seconds)
+        except Exception as error:
+            if not isinstance(error, (NoAnswer, *expected)):
+                raise
+            found[key] = error
+    return found

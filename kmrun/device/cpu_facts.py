@@ -10,7 +10,7 @@ from kmrun.core.cpu_peak import VectorUnits, vector_peak, vector_units
 from kmrun.device import cpu
 
 _ROOT = Path("/")
-_HIGHEST = "highest of one core"
+_HIGHEST, _NAMED, _NOW = "highest of one core", "base clock of its name", "as the system reports it now"
 _SIMD = (
     ("amx_tile", "AMX"),
     ("avx512_fp16", "AVX-512 FP16"),
@@ -34,8 +34,8 @@ class CpuFacts:
     """What the operating system says of the CPU; None where it does not.
 
     `cores` are physical, `threads` logical, `usable` what this process may run on (affinity and cgroup).
-    `max_clock_hz` is the highest of one core; `clock_source` says where it comes from. `vector_peak_*` are derived
-    from the usable cores at that clock.
+    `peak_clock_hz` is the clock that `vector_peak_*` of the usable cores are derived at: the highest of one core
+    where the system says that, else what is known; `clock_source` says which it is.
     """
 
     model: str
@@ -53,7 +53,7 @@ class CpuFacts:
     governor: str | None
     frequency_driver: str | None
     clock_hz: float | None
-    max_clock_hz: float | None
+    peak_clock_hz: float | None
     clock_source: str | None
     memory_bytes: int
     memory_available_bytes: int
@@ -65,9 +65,14 @@ class CpuFacts:
     flags: frozenset[str] = field(default_factory=frozenset, repr=False)
 
     @property
-    def clock_is_highest(self) -> bool:
-        """Whether `max_clock_hz` is the highest clock indeed, and not what happens to be known of it."""
-        return self.clock_source == _HIGHEST
+    def highest_clock_hz(self) -> float | None:
+        """The highest clock of one core; None where the system does not say it."""
+        return self.peak_clock_hz if self.clock_source == _HIGHEST else None
+
+    @property
+    def named_clock_hz(self) -> float | None:
+        """The base clock that the model's name gives, where the system does not say the highest."""
+        return self.peak_clock_hz if self.clock_source == _NAMED else None
 
 
 def cpu_facts(root: Path = _ROOT) -> CpuFacts:
@@ -102,7 +107,7 @@ def cpu_facts(root: Path = _ROOT) -> CpuFacts:
         governor=_line(frequency / "scaling_governor"),
         frequency_driver=_line(frequency / "scaling_driver"),
         clock_hz=_kilohertz(_line(frequency / "scaling_cur_freq")) or _megahertz(first.get("cpu MHz")),
-        max_clock_hz=maximum,
+        peak_clock_hz=maximum,
         clock_source=source,
         memory_bytes=cpu.memory_total_bytes(),
         memory_available_bytes=cpu.memory_available_bytes(),
@@ -145,9 +150,9 @@ def _maximum(frequency: Path, first: dict[str, str]) -> tuple[float | None, str 
         return highest, _HIGHEST
     named = re.search(r"@ ([0-9.]+)GHz", first.get("model name", ""))
     if named:
-        return float(named[1]) * 1e9, "base clock of its name"
+        return float(named[1]) * 1e9, _NAMED
     now = _megahertz(first.get("cpu MHz"))
-    return now, None if now is None else "as the system reports it now"
+    return now, None if now is None else _NOW
 
 
 def _numa_nodes(root: Path) -> int | None:

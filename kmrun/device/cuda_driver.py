@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kmrun.device.cuda_attributes import ATTRIBUTES
-from kmrun.device.driver_library import SUCCESS, DriverLibrary, Naming, NoDriver, load
+from kmrun.device.driver_library import SUCCESS, DriverLibrary, Naming, NoDevice, NoDriver, load, told
 from kmrun.errors import EnvironmentLacks
 
 _LIBRARIES = {"linux": ("libcuda.so.1", "libcuda.so"), "win32": ("nvcuda.dll",)}
-_INVALID_VALUE, _NO_DEVICE, _NOT_SUPPORTED = 1, 100, 801
+_STUB, _NO_DEVICE = 34, 100
+_FATAL = frozenset({3, 4, 100, 101, 999})
+"""Not initialized, shutting down, no device, an invalid one, unknown: nothing that is asked after these is answered."""
 _PROBED = range(1, max(ATTRIBUTES) + 100)
 """Newer drivers know more attributes than the table: their numbers follow on."""
 _FAILURES = {
@@ -37,7 +39,8 @@ class CudaDevice:
     """One device as the driver shows it.
 
     `attributes` holds those that the driver knows, by the names of `cuda_attributes`, newer ones as
-    `attribute_<number>`. `uuid` is a MIG slice's own where the device is one.
+    `attribute_<number>`. `uuid` is a MIG slice's own where the device is one. `notes` say what the driver failed
+    to give.
     """
 
     index: int
@@ -45,16 +48,18 @@ class CudaDevice:
     memory_bytes: int
     uuid: str | None
     attributes: Mapping[str, int]
+    notes: tuple[str, ...] = ()
 
     @property
-    def compute_capability(self) -> str:
-        """Major and minor, `8.6`."""
-        return f"{self.attributes['compute_capability_major']}.{self.attributes['compute_capability_minor']}"
+    def compute_capability(self) -> str | None:
+        """Major and minor, `8.6`; None where the driver does not say."""
+        major, minor = (self.attributes.get(f"compute_capability_{part}") for part in ("major", "minor"))
+        return None if major is None or minor is None else f"{major}.{minor}"
 
     @property
-    def sm_count(self) -> int:
-        """Streaming multiprocessors."""
-        return self.attributes["multiprocessor_count"]
+    def sm_count(self) -> int | None:
+        """Streaming multiprocessors; None where the driver does not say."""
+        return self.attributes.get("multiprocessor_count")
 
     @property
     def max_clock_hz(self) -> float | None:
@@ -91,18 +96,24 @@ class CudaDriver:
 
         Raises:
             EnvironmentLacks: there is no NVIDIA driver here, or it refuses to start.
+            NoDevice: there is one, and nothing for it to drive.
         """
         self._library = _library()
         status = self._library.function("cuInit")(0)
         if status == _NO_DEVICE:
-            raise EnvironmentLacks("the NVIDIA driver shows no device", "`nvidia-smi` shows what it sees")
+            raise NoDevice("the NVIDIA driver shows no device", "`nvidia-smi` shows what it sees")
+        if status == _STUB:
+            raise NoDevice(
+                "the NVIDIA driver's library is a stub, with no driver behind it", "install the driver"
+            )
         if status != SUCCESS:
             raise self._library.failure("cuInit", status)
 
-    def version(self) -> str:
-        """Return the CUDA version that the driver serves, `13.0`."""
+    def version(self) -> str | None:
+        """Return the CUDA version that the driver serves, `13.0`; None where it does not say."""
         number = ctypes.c_int()
-        self._library.call("cuDriverGetVersion", ctypes.byref(number))
+        if not self._library.succeeds("cuDriverGetVersion", ctypes.byref(number)):
+            return None
         return f"{number.value // 1000}.{number.value % 1000 // 10}"
 
     def count(self) -> int:
@@ -127,30 +138,24 @@ class CudaDriver:
         self._library.call("cuDeviceGetName", name, len(name), handle)
         memory = ctypes.c_size_t()
         self._library.call("cuDeviceTotalMem_v2", ctypes.byref(memory), handle)
-        attributes = {
-            ATTRIBUTES.get(number, f"attribute_{number}"): value
-            for number in _PROBED
-            if (value := self._attribute(number, handle)) is not None
-        }
+        attributes: dict[str, int] = {}
+        failed: dict[str, str] = {}
+        for number in _PROBED:
+            known = ATTRIBUTES.get(number, f"attribute_{number}")
+            value, why_not = self._library.attribute("cuDeviceGetAttribute", number, handle, _FATAL)
+            if value is not None:
+                attributes[known] = value
+            elif why_not is not None:
+                failed[known] = why_not
         text = name.value.decode("utf-8", errors="replace")
-        return CudaDevice(index, text, memory.value, self._uuid(handle, " MIG " in text), attributes)
-
-    def _attribute(self, number: int, handle: ctypes.c_int) -> int | None:
-        """Return an attribute, None where this driver does not know it."""
-        value = ctypes.c_int()
-        status = self._library.function("cuDeviceGetAttribute")(ctypes.byref(value), number, handle)
-        if status == SUCCESS:
-            return value.value
-        if status in (_INVALID_VALUE, _NOT_SUPPORTED):
-            return None
-        raise self._library.failure("cuDeviceGetAttribute", status)
+        own = self._uuid(handle, " MIG " in text)
+        return CudaDevice(index, text, memory.value, own, attributes, told(failed))
 
     def _uuid(self, handle: ctypes.c_int, is_mig: bool) -> str | None:
         # The second version gives a MIG slice's own; the first that of the GPU that it is cut from.
         for function in ("cuDeviceGetUuid_v2", "cuDeviceGetUuid"):
-            if self._library.has(function):
-                raw = (ctypes.c_ubyte * 16)()
-                self._library.call(function, ctypes.byref(raw), handle)
+            raw = (ctypes.c_ubyte * 16)()
+            if self._library.succeeds(function, ctypes.byref(raw), handle):
                 own = is_mig and function.endswith("_v2")
                 return f"{'MIG' if own else 'GPU'}-{uuid.UUID(bytes=bytes(raw))}"
         return None

@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from kmrun.errors import EnvironmentLacks
 
 SUCCESS = 0
+_UNKNOWN_HERE = (1, 801)
+"""What CUDA and HIP answer of an attribute that a version or a device does not have: invalid value, not supported."""
 
 
 class NoDriver(EnvironmentLacks):
     """There is no driver of that kind in this machine at all."""
+
+
+class NoDevice(EnvironmentLacks):
+    """There is a driver's library, but no device that it would serve: no fault where another vendor's are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,28 @@ class DriverLibrary:
         """Return whether a function is there and succeeds."""
         return self.has(name) and self.function(name)(*arguments) == SUCCESS
 
+    def attribute(
+        self, function: str, number: int, device: object, fatal: frozenset[int]
+    ) -> tuple[int | None, str | None]:
+        """Return one of a device's attributes, and why there is none where that is out of the ordinary.
+
+        Args:
+            function: takes the place of the value, the number of the attribute, and the device.
+            number: of the attribute.
+            device: the device's handle.
+            fatal: statuses after which nothing more can be asked of the device.
+
+        Raises:
+            EnvironmentLacks: the status is a fatal one.
+        """
+        value = ctypes.c_int()
+        status = self.function(function)(ctypes.byref(value), number, device)
+        if status == SUCCESS:
+            return value.value, None
+        if status in fatal:
+            raise self.failure(function, status)
+        return None, None if status in _UNKNOWN_HERE else f"{self._naming.status} {status}"
+
     def failure(self, name: str, status: int) -> EnvironmentLacks:
         """Return the error of a function that failed."""
         reason = self._naming.meanings.get(status, f"{self._naming.status} {status}")
@@ -81,3 +109,13 @@ def load(names: Mapping[str, Sequence[str]]) -> ctypes.CDLL | None:
         except OSError:
             continue
     return None
+
+
+def told(unanswered: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the note on attributes that a driver failed to give, by name and reason; none without any."""
+    if not unanswered:
+        return ()
+    names = list(unanswered)
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    reasons = ", ".join(dict.fromkeys(unanswered.values()))
+    return (f"the driver failed to give {', '.join(names[:3])}{more} ({reasons})",)

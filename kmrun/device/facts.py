@@ -1,21 +1,25 @@
 """Everything that the drivers in this machine say of its GPUs, and how that compares with the card database."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from kmrun.core.card import Card
 from kmrun.core.peaks import Peaks, peaks
-from kmrun.device.bounded import NoAnswer, bounded
+from kmrun.device.bounded import NoAnswer, bounded, bounded_each
 from kmrun.device.cuda_driver import CudaDevice, CudaDriver
-from kmrun.device.driver_library import NoDriver
+from kmrun.device.driver_library import NoDevice, NoDriver
 from kmrun.device.local_card import card_of
 from kmrun.device.rocm import HipDevice, HipRuntime
-from kmrun.device.sensor_blocks import nvml_blocks, smi_blocks
+from kmrun.device.sensor_blocks import Blocks, nvml_blocks, smi_blocks
 from kmrun.errors import EnvironmentLacks
 
 DRIVER_S = 20.0
 """How long a driver may take to start: it may have to load its kernel module."""
+DEVICE_S = 10.0
+"""How long it may take to tell of a device, or of several at once."""
+_LOST = "a GPU may have fallen off its bus"
 _SAME = 0.005
 
 
@@ -35,7 +39,7 @@ class GpuFacts:
 
     `index` is the driver's; AMD's are counted on from NVIDIA's. `architecture` is the compute capability, or AMD's
     gfx name. `sensors` is the block of NVML, or of ROCm or AMD SMI, named by `sensors_source`; `sensors_note` says
-    why there is none.
+    why there is none. `notes` say which figures are missing, and why.
     """
 
     vendor: str
@@ -54,6 +58,7 @@ class GpuFacts:
     sensors: Mapping[str, Any] | None = None
     sensors_source: str | None = None
     sensors_note: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,85 +93,93 @@ def gpus(catalogue: Matching, only: int | None = None) -> Gpus:
     Raises:
         EnvironmentLacks: there are GPUs, but not that one.
     """
-    nvidia = _vendor("the NVIDIA driver", _nvidia)
-    amd = _vendor("the HIP runtime", _amd)
+    nvidia = _vendor("the NVIDIA driver", "cuda", CudaDriver)
+    amd = _vendor("the HIP runtime", "hip", HipRuntime)
     vendors = (nvidia, amd)
     total = nvidia.count + amd.count
     if only is not None and total and not 0 <= only < total:
         raise EnvironmentLacks(f"no GPU {only} in this machine", f"GPUs here: 0 to {total - 1}")
-    failures = [failure for vendor in vendors if vendor.there for failure in vendor.failures]
-    for vendor, before in ((nvidia, 0), (amd, nvidia.count)):
-        failures += [lost for index, lost in vendor.lost.items() if only in (None, index + before)]
+    cuda, lost_cuda = _devices(nvidia, range(nvidia.count) if only is None else [only])
+    hip, lost_hip = _devices(amd, range(amd.count) if only is None else [only - nvidia.count])
+    failures = [vendor.failure for vendor in vendors if vendor.failure is not None and vendor.there]
+    failures += [*lost_cuda, *lost_hip]
     if not total and not failures:
-        sentence = "there is no GPU driver in this machine: neither NVIDIA's nor AMD's HIP runtime answers"
-        failures = [EnvironmentLacks(sentence, *(failure.hint for failure in nvidia.failures[:1]))]
-    cuda: list[CudaDevice] = [device for device in nvidia.devices if only in (None, device.index)]
-    hip: list[HipDevice] = [device for device in amd.devices if only in (None, device.index + nvidia.count)]
-    nvml, nvml_driver, nvml_note = nvml_blocks(cuda)
-    smi, smi_source, smi_note = smi_blocks(hip)
-    devices = [
-        _with_sensors(_cuda_facts(device, catalogue), nvml.get(device.index), "nvml", nvml_note)
-        for device in cuda
-    ]
+        failures = [_none(nvidia, amd)]
+    nvml, smi = nvml_blocks(cuda), smi_blocks(hip)
+    devices = [_with_sensors(_cuda_facts(device, catalogue), device.index, nvml) for device in cuda]
     for device in hip:
         facts = replace(_hip_facts(device, catalogue), index=device.index + nvidia.count)
-        devices.append(_with_sensors(facts, smi.get(device.index), smi_source, smi_note))
-    versions = {**nvidia.versions, **amd.versions}
-    if nvml_driver:
-        versions["nvidia_driver"] = nvml_driver
+        devices.append(_with_sensors(facts, device.index, smi))
+    versions = {vendor.kind: vendor.version for vendor in vendors if vendor.version is not None}
+    if nvml.driver:
+        versions["nvidia_driver"] = nvml.driver
     return Gpus(tuple(devices), versions, tuple(failures))
+
+
+class _Driver(Protocol):
+    def version(self) -> str | None: ...
+
+    def count(self) -> int: ...
+
+    def device(self, index: int) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Vendor:
-    devices: tuple[Any, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-    failures: tuple[EnvironmentLacks, ...] = ()
+    """A vendor's driver. `failure`: why it does not serve; `there`: that failure is of a driver that should."""
+
+    who: str
+    kind: str
+    driver: _Driver | None = None
+    version: str | None = None
     count: int = 0
-    """Devices, with those that failed."""
-    lost: Mapping[int, EnvironmentLacks] = field(default_factory=dict)
-    """Devices that the driver has, but fails on."""
-    there: bool = True
-    """Whether the vendor's library is in this machine at all."""
+    failure: EnvironmentLacks | None = None
+
+    @property
+    def there(self) -> bool:
+        return not isinstance(self.failure, NoDriver | NoDevice)
 
 
-def _vendor(what: str, ask: Callable[[], _Vendor]) -> _Vendor:
+def _vendor(who: str, kind: str, load: Callable[[], _Driver]) -> _Vendor:
+    def ask() -> _Vendor:
+        driver = load()
+        return _Vendor(who, kind, driver, driver.version(), driver.count())
+
     try:
-        return bounded(what, DRIVER_S, ask)
+        return bounded(who, DRIVER_S, ask)
     except NoAnswer as silent:
-        return _Vendor(failures=(EnvironmentLacks(str(silent), "a GPU may have fallen off its bus"),))
-
-
-def _nvidia() -> _Vendor:
-    try:
-        driver = CudaDriver()
+        return _Vendor(who, kind, failure=EnvironmentLacks(str(silent), _LOST))
     except EnvironmentLacks as error:
-        return _Vendor(failures=(error,), there=not isinstance(error, NoDriver))
-    return _devices("cuda", driver.version, driver.count, driver.device)
+        return _Vendor(who, kind, failure=error)
 
 
-def _amd() -> _Vendor:
-    try:
-        runtime = HipRuntime()
-    except EnvironmentLacks as error:
-        return _Vendor(failures=(error,), there=not isinstance(error, NoDriver))
-    return _devices("hip", runtime.version, runtime.count, runtime.device)
+def _devices(vendor: _Vendor, wanted: Collection[int]) -> tuple[list[Any], list[EnvironmentLacks]]:
+    """Return those devices of a vendor that answer, and of the others why they do not."""
+    driver = vendor.driver
+    if driver is None:
+        return [], []
+    calls = {index: partial(driver.device, index) for index in wanted if 0 <= index < vendor.count}
+    found, lost = [], []
+    for index, answer in bounded_each(vendor.who, DEVICE_S, calls, EnvironmentLacks).items():
+        if isinstance(answer, EnvironmentLacks):
+            lost.append(EnvironmentLacks(f"{vendor.kind} device {index}: {answer.sentence}", answer.hint))
+        elif isinstance(answer, NoAnswer):
+            lost.append(EnvironmentLacks(f"{vendor.kind} device {index}: {answer}", _LOST))
+        else:
+            found.append(answer)
+    return found, lost
 
 
-def _devices(
-    kind: str, version: Callable[[], str | None], count: Callable[[], int], device: Callable[[int], Any]
-) -> _Vendor:
-    try:
-        served, number = version(), count()
-    except EnvironmentLacks as error:
-        return _Vendor(failures=(error,))
-    devices, lost = [], {}
-    for index in range(number):
-        try:
-            devices.append(device(index))
-        except EnvironmentLacks as error:
-            lost[index] = EnvironmentLacks(f"{kind} device {index}: {error.sentence}", error.hint)
-    return _Vendor(tuple(devices), {kind: served} if served else {}, count=number, lost=lost)
+def _none(nvidia: _Vendor, amd: _Vendor) -> EnvironmentLacks:
+    """Return what to say where no driver fails, and none has a device."""
+    empty = [vendor for vendor in (nvidia, amd) if not isinstance(vendor.failure, NoDriver)]
+    if not empty:
+        sentence = "there is no GPU driver in this machine: neither NVIDIA's nor AMD's HIP runtime answers"
+        return EnvironmentLacks(sentence, nvidia.failure.hint if nvidia.failure else "")
+    why = [vendor.failure.sentence if vendor.failure else f"{vendor.who} shows no device" for vendor in empty]
+    hints = [vendor.failure.hint for vendor in empty if vendor.failure]
+    hint = hints[0] if hints else "a container may hide it, or a variable such as CUDA_VISIBLE_DEVICES"
+    return EnvironmentLacks(f"there is no GPU here: {'; '.join(why)}", hint)
 
 
 def _cuda_facts(device: CudaDevice, catalogue: Matching) -> GpuFacts:
@@ -193,7 +206,21 @@ def _cuda_facts(device: CudaDevice, catalogue: Matching) -> GpuFacts:
         card=card,
         candidates=() if card else tuple(match.candidates),
         differences=_differences(own, card) if card else (),
+        notes=(*device.notes, *_underived(device)),
     )
+
+
+def _underived(device: CudaDevice) -> tuple[str, ...]:
+    """Return why no peak can be derived of a device, where the driver leaves out what it would follow from."""
+    needed = (
+        ("compute capability", device.compute_capability),
+        ("number of SMs", device.sm_count),
+        ("highest clock", device.max_clock_hz),
+    )
+    lacking = [what for what, value in needed if value is None]
+    if device.is_mig or not lacking:
+        return ()
+    return (f"no compute peak is derived: the driver does not say the {' and the '.join(lacking)}",)
 
 
 def _hip_facts(device: HipDevice, catalogue: Matching) -> GpuFacts:
@@ -231,6 +258,7 @@ def _hip_facts(device: HipDevice, catalogue: Matching) -> GpuFacts:
         card=card,
         candidates=() if card else tuple(match.candidates),
         differences=_differences(own, card) if card else (),
+        notes=device.notes,
     )
 
 
@@ -252,13 +280,12 @@ def _differences(own: Card, card: Card) -> tuple[Difference, ...]:
     )
 
 
-def _with_sensors(
-    facts: GpuFacts, block: Mapping[str, Any] | None, source: str | None, note: str
-) -> GpuFacts:
+def _with_sensors(facts: GpuFacts, index: int, blocks: Blocks) -> GpuFacts:
+    block = blocks.found.get(index)
     if block is None:
-        return replace(facts, sensors_note=note)
+        return replace(facts, sensors_note=blocks.notes.get(index, ""))
     limit, tdp = block.get("power_limit_w"), facts.card.tdp_w if facts.card else None
     differences = facts.differences
     if limit and tdp and abs(limit / tdp - 1) > _SAME:
         differences = (*differences, Difference("power limit, TDP", limit, tdp, "W"))
-    return replace(facts, sensors=block, sensors_source=source, differences=differences)
+    return replace(facts, sensors=block, sensors_source=blocks.source, differences=differences)

@@ -8,6 +8,7 @@ from kmrun.core.architectures import BY_COMPUTE_CAPABILITY
 from kmrun.core.card import Card
 from kmrun.core.occupancy import limits_of
 from kmrun.device.cuda_driver import CudaDevice
+from kmrun.errors import EnvironmentLacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def card_of(device: CudaDevice) -> Card:
     Peaks are at the driver's highest clock. An unknown architecture leaves bandwidth only. A MIG slice has none:
     the driver shows the bus of the whole GPU.
     """
-    architecture = BY_COMPUTE_CAPABILITY.get(device.compute_capability)
+    architecture = BY_COMPUTE_CAPABILITY.get(device.compute_capability or "")
     bits = device.attributes.get("global_memory_bus_width")
     bandwidth = None if device.is_mig else device.bandwidth
     l2 = device.attributes.get("l2_cache_size") or None
@@ -70,7 +71,12 @@ def limits_of_device(device: CudaDevice) -> OccupancyLimits:
 
     Raises:
         UnknownComputeCapability: nothing is known of its compute capability.
+        EnvironmentLacks: the driver does not say it.
     """
+    if device.compute_capability is None:
+        raise EnvironmentLacks(
+            f"the driver does not say the compute capability of device {device.index}", "--cc gives one"
+        )
     known = limits_of(device.compute_capability)
     own = device.attributes.get
     shared = own("max_shared_memory_per_multiprocessor") or known.shared_bytes_per_sm

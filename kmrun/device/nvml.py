@@ -257,6 +257,9 @@ def optional(nvml: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     """
     try:
         return function(*arguments)
+    except UnicodeDecodeError as error:
+        # A VBIOS may hold anything, and pynvml decodes strictly.
+        return error.object.decode("utf-8", errors="replace")
     except nvml.NVMLError as error:
         if error.value in {getattr(nvml, f"NVML_ERROR_{name}") for name in _LOST}:
             raise NvmlLost(str(error)) from error

@@ -8,7 +8,7 @@ import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kmrun.device.driver_library import SUCCESS, DriverLibrary, Naming, NoDriver, load
+from kmrun.device.driver_library import SUCCESS, DriverLibrary, Naming, NoDriver, load, told
 from kmrun.device.hip_attributes import ATTRIBUTES
 
 _LIBRARIES = {
@@ -19,7 +19,8 @@ _LIBRARIES = {
     "win32": ("amdhip64_7.dll", "amdhip64_6.dll", "amdhip64.dll"),
 }
 _NO_DEVICE = 100
-_UNKNOWN_HERE = (1, 801)
+_FATAL = frozenset({3, 4, 100, 101, 999})
+"""As of the NVIDIA driver."""
 _FAILURES = {
     2: "out of memory",
     3: "not initialized",
@@ -36,7 +37,10 @@ _ROOM = 4096
 
 @dataclass(frozen=True, slots=True)
 class HipDevice:
-    """One device as HIP shows it. `gfx` is the architecture without its feature flags, `gfx942`."""
+    """One device as HIP shows it. `gfx` is the architecture without its feature flags, `gfx942`.
+
+    `notes` say what the runtime failed to give.
+    """
 
     index: int
     name: str
@@ -44,6 +48,7 @@ class HipDevice:
     gfx: str | None
     pci_address: str | None
     attributes: Mapping[str, int]
+    notes: tuple[str, ...] = ()
 
     @property
     def compute_units(self) -> int | None:
@@ -106,11 +111,14 @@ class HipRuntime:
         self._library.call("hipDeviceTotalMem", ctypes.byref(memory), index)
         address = ctypes.create_string_buffer(64)
         has_address = self._library.succeeds("hipDeviceGetPCIBusId", address, len(address), index)
-        attributes = {
-            known: value
-            for number, known in ATTRIBUTES.items()
-            if (value := self._attribute(number, index)) is not None
-        }
+        attributes: dict[str, int] = {}
+        failed: dict[str, str] = {}
+        for number, known in ATTRIBUTES.items():
+            value, why_not = self._library.attribute("hipDeviceGetAttribute", number, index, _FATAL)
+            if value is not None:
+                attributes[known] = value
+            elif why_not is not None:
+                failed[known] = why_not
         return HipDevice(
             index,
             name.value.decode("utf-8", errors="replace"),
@@ -118,16 +126,8 @@ class HipRuntime:
             self._gfx(index),
             address.value.decode("ascii", errors="replace").lower() if has_address else None,
             attributes,
+            told(failed),
         )
-
-    def _attribute(self, number: int, index: int) -> int | None:
-        value = ctypes.c_int()
-        status = self._library.function("hipDeviceGetAttribute")(ctypes.byref(value), number, index)
-        if status == SUCCESS:
-            return value.value
-        if status in _UNKNOWN_HERE:
-            return None
-        raise self._library.failure("hipDeviceGetAttribute", status)
 
     def _gfx(self, index: int) -> str | None:
         for function, offset in _PROPERTIES:

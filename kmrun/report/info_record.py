@@ -56,6 +56,7 @@ def _device(device: GpuFacts) -> dict[str, Any]:
         if device.sensors and device.sensors_source != "nvml"
         else None,
         "sensors_note": device.sensors_note or None,
+        "notes": list(device.notes),
         "attributes": dict(device.attributes),
     }
 
@@ -78,7 +79,7 @@ def _cpu(cpu: CpuFacts) -> dict[str, Any]:
         "governor": cpu.governor,
         "frequency_driver": cpu.frequency_driver,
         "clock_hz": cpu.clock_hz,
-        "max_clock_hz": cpu.max_clock_hz,
+        "max_clock_hz": cpu.highest_clock_hz,
         "memory_bytes": cpu.memory_bytes,
         "memory_available_bytes": cpu.memory_available_bytes,
         "vector_peak": {

@@ -1,6 +1,5 @@
 """What `kmrun info` prints for people."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ from kmrun.core.peaks import BANDWIDTH, FIGURES, peaks
 from kmrun.core.units import format_number
 from kmrun.device.cpu_facts import CpuFacts
 from kmrun.device.facts import Difference, GpuFacts, Gpus
+from kmrun.report.fitting import fitted
 from kmrun.report.info_record import scaled
 from kmrun.report.numbers import count
 
@@ -17,14 +17,14 @@ _ATTRIBUTE = 48
 _SENSORS = {"nvml": "nvml", "rocm_smi": "ROCm SMI", "amd_smi": "AMD SMI"}
 
 
-def lines(gpus: Gpus, cpu: CpuFacts) -> list[str]:
-    """Return the text of a whole machine: versions, every GPU with all its attributes, the CPU."""
+def lines(gpus: Gpus, cpu: CpuFacts, width: int = WIDTH) -> list[str]:
+    """Return the text of a whole machine, `width` columns at most: versions, GPUs with their attributes, the CPU."""
     names = {"cuda": "CUDA", "hip": "HIP", "nvidia_driver": "driver"}
     versions = [f"{names.get(key, key)} {version}" for key, version in gpus.versions.items()]
     text = [" · ".join(versions), ""] if versions else []
     for device in gpus.devices:
         text += [*_device(device), ""]
-    return [*text, *_cpu(cpu)]
+    return fitted([*text, *_cpu(cpu)], min(width, WIDTH))
 
 
 def figure_title(figure: str) -> str:
@@ -44,24 +44,29 @@ def figure_text(figure: str, value: float | None) -> str:
 
 
 def _device(device: GpuFacts) -> list[str]:
+    kind = "compute capability" if device.vendor == "nvidia" else ""
     architecture = (
-        f"compute capability {device.architecture}" if device.vendor == "nvidia" else device.architecture
+        f"{kind} {device.architecture}".strip()
+        if device.architecture
+        else f"{kind or 'architecture'} unknown"
     )
-    parts = [f"{device.memory_bytes / 2**30:.1f} GiB", architecture or "architecture unknown"]
+    parts = [f"{device.memory_bytes / 2**30:.1f} GiB", architecture]
     text = [f"device {device.index}: {device.name} ({', '.join(parts)})"]
     card = device.card
     if device.is_mig:
-        text += _wrapped(
+        text += _entry(
             "card", "a MIG slice: no published roof applies; `kmrun ceiling` measures what it delivers"
         )
     elif card is not None:
         text += _entry("card", f"{card.id} ({card.name})")
     else:
         maybe = f"; it may be {' or '.join(device.candidates)}" if device.candidates else ""
-        text += _wrapped("card", f"none of the database fits{maybe}")
+        text += _entry("card", f"none of the database fits{maybe}")
     text += _peaks(device)
     for difference in device.differences:
         text += _entry("differs", _difference(difference))
+    for note in device.notes:
+        text += _entry("note", note)
     text += _sensors(device)
     if device.uuid:
         text += _entry("uuid", device.uuid)
@@ -99,10 +104,17 @@ def _difference(found: Difference) -> str:
 
 
 def _sensors(device: GpuFacts) -> list[str]:
-    if device.sensors is not None and "error" in device.sensors:
-        return _wrapped(_source(device), f"stopped answering: {device.sensors['error']}")
+    if device.sensors is None:
+        # Where the sensors of a vendor have several libraries, the note names them.
+        label = "nvml" if device.vendor == "nvidia" else "sensors"
+        return _entry(label, f"none: {device.sensors_note}") if device.sensors_note else []
     source = _source(device)
-    return [line for label, value in sensor_rows(device) for line in _entry(f"{label} ({source})", value)]
+    if "error" in device.sensors:
+        return _entry(source, f"stopped answering: {device.sensors['error']}")
+    rows = sensor_rows(device)
+    if not rows:
+        return _entry(source, "none: this card and its driver answer no query")
+    return [line for label, value in rows for line in _entry(f"{label} ({source})", value)]
 
 
 def sensor_rows(device: GpuFacts) -> list[tuple[str, str]]:
@@ -200,11 +212,9 @@ def _cpu(cpu: CpuFacts) -> list[str]:
     machine = cpu.architecture + (", a virtual machine" if cpu.virtual else "")
     caches = " · ".join(f"L{level} {_size(size)}" for level, size in sorted(cpu.caches.items()))
     governor = cpu.governor and cpu.governor + (f" ({cpu.frequency_driver})" if cpu.frequency_driver else "")
-    clocks = [
-        f"{value / 1e9:.2f} GHz {what}"
-        for value, what in ((cpu.clock_hz, "now"), (cpu.max_clock_hz, "at most"))
-        if value is not None
-    ]
+    known = ((cpu.clock_hz, "now"), (cpu.highest_clock_hz, "at most"), (cpu.named_clock_hz, "by its name"))
+    clocks = [f"{value / 1e9:.2f} GHz {what}" for value, what in known if value is not None]
+    clocks += ["the highest is not known"] if cpu.highest_clock_hz is None else []
     rows: list[tuple[str, str | None]] = [
         ("architecture", machine),
         ("simd", ", ".join(cpu.simd) or None),
@@ -215,7 +225,7 @@ def _cpu(cpu: CpuFacts) -> list[str]:
         ("memory", f"{_size(cpu.memory_bytes)}, {_size(cpu.memory_available_bytes)} available"),
         ("vector peak", _vector_peak(cpu)),
     ]
-    return [*text, *(line for label, value in rows if value for line in _wrapped(label, value))]
+    return [*text, *(line for label, value in rows if value for line in _entry(label, value))]
 
 
 def _vector_peak(cpu: CpuFacts) -> str:
@@ -236,8 +246,3 @@ def _size(size: int) -> str:
 
 def _entry(label: str, value: str) -> list[str]:
     return [f"  {label:<{_LABEL}}{value}"]
-
-
-def _wrapped(label: str, value: str) -> list[str]:
-    indent = " " * (_LABEL + 2)
-    return textwrap.wrap(value, WIDTH, initial_indent=f"  {label:<{_LABEL}}", subsequent_indent=indent)

@@ -121,6 +121,7 @@ def test_every_optional_query_of_nvml_may_be_unsupported(nvidia: Path) -> None:
     done = kmrun(nvidia, "info", FAKE_NVML_MODE="unsupported")
     assert done.returncode == 0
     assert "(nvml)" not in done.stdout
+    assert "  nvml                      none: this card and its driver answer no query" in done.stdout
 
 
 def test_a_driver_without_nvml(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_a_driver_without_nvml(tmp_path: Path) -> None:
     device = document(tmp_path, "info")["devices"][0]
     assert device["nvml"] is None
     assert device["sensors_note"] == "NVML Shared Library Not Found"
-    assert "nvml" not in kmrun(tmp_path, "info").stdout
+    assert "  nvml                      none: NVML Shared Library Not Found" in kmrun(tmp_path, "info").stdout
 
 
 @pytest.mark.parametrize(
@@ -170,6 +171,68 @@ def test_an_old_driver(tmp_path: Path) -> None:
         None,
     ) * 3
     assert (device["nvml"]["processes"], device["nvml"]["throttle"]) == (1, ["idle"])
+
+
+def test_attributes_that_are_not_supported_leave_out_what_follows_from_them(nvidia: Path) -> None:
+    found = document(nvidia, "info --device 0", FAKE_CUDA_REFUSE="75,16", FAKE_CUDA_STATUS="801")["devices"][
+        0
+    ]
+    assert found["compute_capability"] is None
+    assert list(found["peaks"]) == ["mem_gb_per_s"]
+    assert found["notes"] == [
+        "no compute peak is derived: the driver does not say the compute capability and the number of SMs"
+    ]
+    done = kmrun(nvidia, "info --device 0", FAKE_CUDA_REFUSE="75,16", FAKE_CUDA_STATUS="801")
+    assert "Tesla T4 (14.6 GiB, compute capability unknown)" in done.stdout
+    assert "  note                      no compute peak is derived: the driver" in done.stdout
+
+
+def test_one_attribute_that_fails_is_left_out_and_told(nvidia: Path) -> None:
+    found = document(nvidia, "info --device 0", FAKE_CUDA_REFUSE="8", FAKE_CUDA_STATUS="46")
+    device = found["devices"][0]
+    assert "max_shared_memory_per_block" not in device["attributes"]
+    assert len(device["attributes"]) == 19
+    assert device["notes"] == ["the driver failed to give max_shared_memory_per_block (CUresult 46)"]
+    assert found["failures"] == []
+
+
+@pytest.mark.parametrize(
+    ("refused", "uuid"),
+    [("_v2", "GPU-64656667-6869-6a6b-6c6d-6e6f70717273"), ("both", None)],
+)
+def test_a_uuid_that_is_not_supported_loses_no_device(nvidia: Path, refused: str, uuid: str | None) -> None:
+    found = document(nvidia, "info --device 0", FAKE_CUDA_NO_UUID=refused)["devices"][0]
+    assert (found["name"], found["uuid"]) == ("Tesla T4", uuid)
+
+
+def test_one_device_that_hangs_hides_no_other(nvidia: Path) -> None:
+    found = document(nvidia, "info", code=3, impatient=True, FAKE_CUDA_HANG="1")
+    assert [device["name"] for device in found["devices"]] == ["Tesla T4"]
+    assert found["failures"] == ["cuda device 1: the NVIDIA driver did not answer within 0.5 s"]
+    only = document(nvidia, "info --device 0", FAKE_CUDA_HANG="1")
+    assert (len(only["devices"]), only["failures"]) == (1, [])
+
+
+def test_one_device_whose_nvml_hangs_hides_no_other(nvidia: Path) -> None:
+    first, second = document(nvidia, "info", impatient=True, FAKE_NVML_MODE="hang_second")["devices"]
+    assert (first["nvml"]["cuda_cores"], first["sensors_note"]) == (2560, None)
+    assert (second["nvml"], second["sensors_note"]) == (None, "NVML did not answer within 0.5 s")
+
+
+def test_text_that_is_not_utf_8(nvidia: Path) -> None:
+    found = document(nvidia, "info --device 0", FAKE_NVML_LATIN="1")
+    assert found["devices"][0]["nvml"]["vbios"] == "90.04.\N{REPLACEMENT CHARACTER}"
+    assert found["versions"]["nvidia_driver"] == "580.\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_narrow_terminal(nvidia: Path) -> None:
+    script = "from kmrun.cli import terminal\nterminal.terminal_width = lambda: 40\nfrom kmrun.cli import main\nmain()"
+    done = run(nvidia, ["-c", script, "info"])
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert "  fp32  8.14 TFLOP/s  8.14 TFLOP/s" in lines
+    assert "  max_threads_per_block  1024" in lines
 
 
 def test_a_driver_too_old_to_serve(tmp_path: Path) -> None:
@@ -216,7 +279,8 @@ def test_the_cpu_alone_asks_no_driver(nothing: Path) -> None:
     [
         ({"FAKE_CUDA_INIT": "100"}, "the NVIDIA driver shows no device"),
         ({"FAKE_CUDA_INIT": "803"}, "driver and library are of different versions"),
-        ({"FAKE_CUDA_COUNT": "0"}, "there is no GPU"),
+        ({"FAKE_CUDA_INIT": "34"}, "the NVIDIA driver's library is a stub"),
+        ({"FAKE_CUDA_COUNT": "0"}, "there is no GPU here: the NVIDIA driver shows no device"),
     ],
 )
 def test_a_driver_that_does_not_start(nvidia: Path, variables: dict[str, str], words: str) -> None:
@@ -256,6 +320,17 @@ def test_two_mi300x(amd: Path) -> None:
     assert "temperature (ROCm SMI)    47 C" in kmrun(amd, "info").stdout
 
 
+@pytest.mark.parametrize(
+    "variables", [{"FAKE_CUDA_INIT": "100"}, {"FAKE_CUDA_INIT": "34"}, {"FAKE_CUDA_COUNT": "0"}]
+)
+def test_an_idle_library_of_nvidia_s_is_no_fault_of_an_amd_machine(
+    nvidia: Path, amd: Path, variables: dict[str, str]
+) -> None:
+    done = run(None, ["-m", "kmrun", "info", "--json"], LD_LIBRARY_PATH=f"{nvidia}:{amd}", **variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [device["vendor"] for device in json.loads(done.stdout)["devices"]] == ["amd", "amd"]
+
+
 def test_rocm_5_in_its_older_layouts(tmp_path: Path) -> None:
     compiled(tmp_path, "hip", "rsmi", define=["ROCM5"])
     device = document(tmp_path, "info")["devices"][0]
@@ -281,10 +356,10 @@ def test_rocm_smi_that_does_not_serve(amd: Path, mode: str, note: str | None) ->
         assert note in device["sensors_note"]
 
 
-def test_rocm_without_a_card_is_no_driver(amd: Path) -> None:
+def test_rocm_without_a_card_has_no_device(amd: Path) -> None:
     done = kmrun(amd, "info", FAKE_HIP_INIT="100")
     assert done.returncode == 3
-    assert done.stderr.startswith("error: there is no GPU driver")
+    assert done.stderr.startswith("error: there is no GPU here: the HIP runtime shows no device\n")
 
 
 AMDSMI = """\

@@ -6,12 +6,16 @@
    FAKE_CUDA_NAME       name of device 0 (Tesla T4)
    FAKE_CUDA_CC         its compute capability (7.5)
    FAKE_CUDA_NEWER      a driver newer than any table: it knows attribute 170, too
+   FAKE_CUDA_REFUSE     numbers of attributes that fail with FAKE_CUDA_STATUS (801), `75,16`
+   FAKE_CUDA_NO_UUID    _v2 (it is not supported), both (nor is the older one)
+   FAKE_CUDA_HANG       ordinal of a device whose attributes never come
    FAKE_CUDA_FAIL_FROM  ordinal of the first device whose attributes fail half-way, as of a GPU that is lost
 
    -DOLD leaves out what old drivers lack, -DANCIENT also what every driver of the last decade has.          */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { INVALID_VALUE = 1, UNKNOWN = 999 };
 
@@ -53,11 +57,14 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device) {
 
 #ifndef OLD
 int cuDeviceGetUuid(unsigned char *uuid, int device) {
+    const char *refused = getenv("FAKE_CUDA_NO_UUID");
+    if (refused && strcmp(refused, "both") == 0) return 801;
     for (int i = 0; i < 16; i++) uuid[i] = (unsigned char)(device + i);
     return 0;
 }
 
 int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
+    if (getenv("FAKE_CUDA_NO_UUID")) return 801;
     for (int i = 0; i < 16; i++) uuid[i] = (unsigned char)((machine_is("mig") ? 200 : device) + i);
     return 0;
 }
@@ -109,9 +116,18 @@ static int slice(int *value, int attribute) {
     }
 }
 
+static int refused(int attribute) {
+    const char *list = getenv("FAKE_CUDA_REFUSE");
+    for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+        if (atoi(list) == attribute) return 1;
+    return 0;
+}
+
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
     const char *cc = getenv("FAKE_CUDA_CC");
     int major = cc ? atoi(cc) : 7, minor = cc ? atoi(strchr(cc, '.') + 1) : 5, first = device == 100;
+    if (device - 100 == number("FAKE_CUDA_HANG", -1)) for (;;) pause();
+    if (refused(attribute)) return number("FAKE_CUDA_STATUS", 801);
     if (attribute == 40 && device - 100 >= number("FAKE_CUDA_FAIL_FROM", 1000)) return UNKNOWN;
     if (machine_is("h100")) return hopper(value, attribute);
     if (machine_is("mig")) return slice(value, attribute);

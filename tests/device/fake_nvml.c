@@ -4,6 +4,7 @@
    FAKE_NVML_INIT     what nvmlInitWithFlags returns (0)
    FAKE_NVML_MODE     unsupported: every optional query is NVML_ERROR_NOT_SUPPORTED
                       hang: reading the power never returns, from read FAKE_NVML_AFTER on
+                      hang_second: reading the power of the second device never returns
                       hang_init: starting never returns
                       lost: every query is NVML_ERROR_GPU_IS_LOST, from read FAKE_NVML_AFTER on
                       stranger: it knows none of the devices
@@ -12,6 +13,7 @@
    FAKE_NVML_HOT      number of reads of the reasons after which thermal slowdown sets in
    FAKE_NVML_LOG      a file that takes a line for each clock that is locked or given back
    FAKE_NVML_PERMIT   clocks may be locked; FAKE_NVML_KEEP: but not given back
+   FAKE_NVML_LATIN    the versions hold a letter that is not UTF-8
    FAKE_NVML_LIMIT    the power limit in W (70)
    FAKE_NVML_USED     MiB of memory in use (450), FAKE_NVML_ALONE: no process is seen
 
@@ -66,7 +68,10 @@ int nvmlInitWithFlags(unsigned flags) {
     return flags ? 2 : number("FAKE_NVML_INIT", OK);
 }
 int nvmlShutdown(void) { return OK; }
-int nvmlSystemGetDriverVersion(char *text, unsigned length) { snprintf(text, length, "580.95.05"); return OK; }
+int nvmlSystemGetDriverVersion(char *text, unsigned length) {
+    snprintf(text, length, getenv("FAKE_NVML_LATIN") ? "580.\xe9" : "580.95.05");
+    return OK;
+}
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, Device **device) {
     if (mode("stranger")) return NOT_FOUND;
@@ -126,7 +131,7 @@ int nvmlDeviceGetMemoryInfo(Device *d, unsigned long long memory[3]) {
 int nvmlDeviceGetEccMode(Device *d, unsigned *now, unsigned *pending) { (void)d; QUERY((*now = 1, *pending = 0)); }
 int nvmlDeviceGetVbiosVersion(Device *d, char *text, unsigned length) {
     (void)d;
-    QUERY(snprintf(text, length, "90.04.96.00.02"));
+    QUERY(snprintf(text, length, getenv("FAKE_NVML_LATIN") ? "90.04.\xe9" : "90.04.96.00.02"));
 }
 int nvmlDeviceGetEnforcedPowerLimit(Device *d, unsigned *value) { (void)d; QUERY(*value = 1000u * (unsigned)number("FAKE_NVML_LIMIT", 70)); }
 int nvmlDeviceGetPowerManagementDefaultLimit(Device *d, unsigned *value) { (void)d; QUERY(*value = 70000); }
@@ -137,6 +142,7 @@ int nvmlDeviceGetPowerManagementLimitConstraints(Device *d, unsigned *low, unsig
 int nvmlDeviceGetPowerUsage(Device *d, unsigned *value) {
     (void)d;
     power_reads++;
+    if (mode("hang_second") && d->index == 1) hang();
     if (mode("hang") && power_reads > number("FAKE_NVML_AFTER", 0)) hang();
     QUERY(*value = 9850);
 }

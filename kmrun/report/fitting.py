@@ -1,0 +1,34 @@
+"""Lines of a report, cut to a terminal that is narrower than they are laid out for."""
+
+import re
+import textwrap
+from collections.abc import Sequence
+
+LEAST = 20
+"""What no terminal is narrower than, whatever it says."""
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+
+
+def fitted(lines: Sequence[str], width: int) -> list[str]:
+    """Return the lines, each longer one broken at a blank; what follows stands under its second column.
+
+    Where that would leave less than half of the width, the blanks between columns are given up first.
+    """
+    width = max(width, LEAST)
+    return [part for line in lines for part in _fitted(line, width)]
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    if not line.strip(" -"):
+        return [line[:width].rstrip()]  # the rule under a table's head
+    margin = len(line) - len(line.lstrip())
+    gap = _GAP.search(line)
+    if gap is None or gap.end() > width // 2:
+        # The closest that columns may stand and still be told apart.
+        line = _GAP.sub("  ", line)
+        indent = min(margin + 2, width // 2)
+    else:
+        indent = gap.end()
+    return textwrap.wrap(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
