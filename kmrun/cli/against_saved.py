@@ -14,6 +14,7 @@ from kmrun.core.case import Case
 from kmrun.core.entries import ceiling_entry
 from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
 from kmrun.core.plain import from_plain, to_plain
+from kmrun.core.printable import printable
 from kmrun.core.result import CaseResult, CeilingEntry, Result
 from kmrun.core.yardstick import Session
 from kmrun.errors import InvalidInput, UsageError
@@ -55,7 +56,7 @@ class AgainstSaved(Companion):
         for name in _MATTERS:
             before, today = then.environment.get(name), suite.environment.get(name)
             if before != today:
-                self.say(f"warning: {self.path}: is of {name} {before}, this is {today}\n")
+                self.say(printable(f"warning: {self.path}: is of {name} {before}, this is {today}") + "\n")
         known = {case.id for case in then.cases if case.median_ms}
         new = [case.id for case in suite.cases if case.id not in known]
         if new:

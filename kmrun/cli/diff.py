@@ -20,6 +20,7 @@ def command(
 
     from kmrun.cli.streams import in_json
     from kmrun.core.difference import compare
+    from kmrun.core.printable import printable
     from kmrun.errors import InvalidInput
     from kmrun.report import diff
     from kmrun.report.table import encodable
@@ -31,7 +32,7 @@ def command(
     if not pairs:
         told = [", ".join(dict.fromkeys(result.suite.name for result in each)) for each in (before, after)]
         raise InvalidInput(
-            f"the two have no suite in common: {told[0] or 'none'} there, {told[1] or 'none'} here"
+            printable(f"the two have no suite in common: {told[0] or 'none'} there, {told[1] or 'none'} here")
         )
     found, names = [compare(*pair) for pair in pairs], (old, new)
     if as_json:

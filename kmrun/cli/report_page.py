@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from kmrun.cli.result_files import read_results
 from kmrun.cli.terminal import file_named
 from kmrun.core.card import Card
 from kmrun.core.peaks import peaks
 from kmrun.core.result import Result
-from kmrun.errors import EnvironmentLacks, InvalidInput
+from kmrun.errors import EnvironmentLacks
 from kmrun.source.catalogue import Catalogue, load_cards
-from kmrun.store.results import read
 from kmrun.store.targets import TargetFile
 
 if TYPE_CHECKING:
@@ -76,11 +76,7 @@ def result_report(paths: Sequence[Path], overlays: Sequence[Path]) -> tuple[str,
     Raises:
         InvalidInput: a file is no result document, or holds none.
     """
-    results = [result for path in paths for result in read(path)]
-    if not results:
-        raise InvalidInput(
-            f"{', '.join(map(str, paths))}: no result in it", "a run that was stopped early leaves none"
-        )
+    results = read_results(paths)
     catalogue = load_cards(overlays)
     return paths[0].stem, lambda: results_page(results, catalogue)
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kmrun.cli.terminal import colour_wanted, terminal_width
 from kmrun.core.card import per_device
+from kmrun.core.printable import printable
 from kmrun.report.numbers import percent, readable
+from kmrun.report.outcome import PARTIAL
 from kmrun.report.roof_words import roofs_title
 from kmrun.report.roofs import Picture, Point, Roofs, picture_of
 from kmrun.report.terminal_plot import MARKS, MOST, Curve, Mark, rate_text, render
@@ -27,6 +29,8 @@ def pictures(results: "Sequence[Result]", overlays: Sequence[Path]) -> list[tupl
         named = result.device.card
         card = per_device(catalogue.card(named)) if named in catalogue.ids else None
         title = f"{result.suite.name} on {result.device.name}" + (f" ({named})" if named else "")
+        if not result.complete:
+            title += f": {PARTIAL}"
         found.append((title, picture_of(result, card)))
     return found
 
@@ -37,8 +41,9 @@ def lines(shown: Sequence[tuple[str, Picture]]) -> list[str]:
     for title, picture in shown:
         curves = _curves(picture.roofs)
         points = picture.points[: len(MARKS)]
-        output += ["", title] if output else [title]
-        output += [f"  {roofs_title(roofs)}" for roofs in picture.roofs]
+        # Names are others' words: nothing of a document may move the cursor.
+        output += ["", printable(title)] if output else [printable(title)]
+        output += [f"  {printable(roofs_title(roofs))}" for roofs in picture.roofs]
         if curves:
             marks = [Mark(point.name, point.intensity, point.rate) for point in points]
             output += [
@@ -47,7 +52,9 @@ def lines(shown: Sequence[tuple[str, Picture]]) -> list[str]:
             ]
         output.append("")
         for letter, point in zip(MARKS, points, strict=False):
-            output += textwrap.wrap(f"{letter}: {_sentence(point)}", _WIDTH, subsequent_indent="   ")
+            output += textwrap.wrap(
+                f"{letter}: {printable(_sentence(point))}", _WIDTH, subsequent_indent="   "
+            )
         if len(picture.points) > len(points):
             output.append(f"({len(picture.points) - len(points)} more are not shown)")
         if picture.left_out:
@@ -93,7 +100,7 @@ def _curves(every: Sequence[Roofs]) -> list[Curve]:
     """Return a curve for each compute roof over its kind's memory roof, as many as have a symbol."""
     top = max((value for roofs in every for _, value in roofs.peaks), default=0.0)
     curves = [
-        Curve(f"{roofs.kind} {name}".rstrip(), roofs.bandwidth, value)
+        Curve(printable(f"{roofs.kind} {name}".rstrip()), roofs.bandwidth, value)
         for roofs in every
         if roofs.bandwidth
         for name, value in roofs.peaks or ((("", top),) if top else ())

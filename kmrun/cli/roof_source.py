@@ -1,9 +1,8 @@
-"""Where the two roofs come from: a card, a local device, a result, or numbers on the command line."""
+"""Where the two roofs come from: a card, a local device, or numbers on the command line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kmrun.cli.roof_choice import RoofChoice
 from kmrun.cli.terminal import positive
@@ -11,9 +10,6 @@ from kmrun.core.card import Card
 from kmrun.core.peaks import bandwidth
 from kmrun.errors import EnvironmentLacks, UsageError
 from kmrun.report.terminal_plot import Curve
-
-if TYPE_CHECKING:
-    from kmrun.core.result import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +29,15 @@ class RoofPair:
         return Curve(self.name, self.bandwidth, self.peak)
 
 
-def read_results(path: Path) -> "list[Result]":
-    """Return the documents of a result file.
-
-    Raises:
-        InvalidInput: it is none.
-    """
-    from kmrun.store.results import read
-
-    return read(path)
-
-
 def roofs_here(
     gpu: str | None,
     device: int | None,
     peak_bw: float | None,
     peak_tflops: float | None,
     choice: RoofChoice | None,
-    results: "Sequence[Result]",
     overlays: Sequence[Path],
 ) -> RoofPair:
-    """Return the roofs that the options name; without any, those of the result's card or of the local device.
+    """Return the roofs that the options name; without any, those of the local device.
 
     Raises:
         KmrunError: the options contradict each other, or something they name is unknown or missing.
@@ -67,11 +51,6 @@ def roofs_here(
     if speed is not None and peak is not None and gpu is None and device is None:
         return RoofPair("given roofs", "given", speed, peak, "given")
     chosen = choice or RoofChoice("fp32_tflops")
-    if gpu is None and device is None and results:
-        entry = results[0].device
-        if entry.card is None and speed is None and peak is None:
-            return _measured(results[0])
-        gpu = entry.card
     card, title, note = _of_card(gpu, overlays) if gpu is not None else _of_device(device, overlays)
     speed = speed or bandwidth(card)
     what = chosen.title if peak is None else "given"
@@ -118,16 +97,3 @@ def _of_device(index: int | None, overlays: Sequence[Path]) -> tuple[Card, str, 
     maybe = f" It may be {' or '.join(local.candidates)}: --gpu says which." if local.candidates else ""
     note = f"Not in the database: roofs from the driver's highest clocks.{maybe}"
     return local.card, f"device {device.index}: {device.name}", note
-
-
-def _measured(result: "Result") -> RoofPair:
-    ceilings = result.ceilings
-    speeds = [item.gb_per_s * 1e9 for item in ceilings.bandwidths]
-    rates = [(item.tflop_per_s * 1e12, item.dtype) for item in ceilings.matmuls]
-    name = result.device.name
-    if not speeds or not rates:
-        raise UsageError(
-            f"{name} has no card in the database, and the result no ceilings", "--peak-bw, --peak-tflops"
-        )
-    peak, dtype = max(rates)
-    return RoofPair(name, "measured", max(speeds), peak, f"{dtype} matmul", "Ceilings measured in that run.")

@@ -2,31 +2,21 @@
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kmrun.cli.roof_source import RoofPair
 from kmrun.cli.terminal import colour_wanted, terminal_width
 from kmrun.core.roofline import attainable, bound, ridge_point
-from kmrun.report.numbers import percent, readable
+from kmrun.report.numbers import readable
 from kmrun.report.terminal_plot import MARKS, Mark, rate_text, render
-
-if TYPE_CHECKING:
-    from kmrun.core.result import Result
 
 _WORDS = {"mem": "memory-bound", "comp": "compute-bound"}
 MOST_MARKS = len(MARKS)
 
 
-def marks_of(intensities: Sequence[float], results: "Sequence[Result]") -> list[Mark]:
-    """Return the kernels to mark: at the intensities given, and where a result's cases landed."""
-    marks = [Mark("kernel", value) for value in intensities]
-    for result in results:
-        marks += [
-            Mark(case.id, case.intensity, case.tflop_per_s * 1e12)
-            for case in result.cases
-            if case.intensity and case.tflop_per_s
-        ]
-    return marks
+def marks_of(intensities: Sequence[float]) -> list[Mark]:
+    """Return the kernels to mark, at the intensities given."""
+    return [Mark("kernel", value) for value in intensities]
 
 
 def lines(roofs: RoofPair, marks: Sequence[Mark]) -> list[str]:
@@ -76,15 +66,10 @@ def _entry(roofs: RoofPair, mark: Mark) -> dict[str, Any]:
         "intensity_flop_per_byte": mark.intensity,
         "attainable_tflop_per_s": reach / 1e12,
         "bound": bound(mark.intensity, roofs.bandwidth, roofs.peak),
-        "measured_tflop_per_s": None if mark.rate is None else mark.rate / 1e12,
-        "roof_fraction": None if mark.rate is None else mark.rate / reach,
     }
 
 
 def _sentence(roofs: RoofPair, mark: Mark) -> str:
     reach = attainable(mark.intensity, roofs.bandwidth, roofs.peak)
     where = _WORDS[bound(mark.intensity, roofs.bandwidth, roofs.peak)]
-    said = f"{mark.name} at {readable(mark.intensity)} flop/byte is {where}: {rate_text(reach)} attainable"
-    if mark.rate is not None:
-        said += f", {rate_text(mark.rate)} measured ({percent(mark.rate / reach)})"
-    return said
+    return f"{mark.name} at {readable(mark.intensity)} flop/byte is {where}: {rate_text(reach)} attainable"

@@ -30,7 +30,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The kernels of a result (`--save`) where they landed, under all roofs of that run.",
+            help="The kernels of a result (`--save`) where they landed, under the roofs of that run.",
         ),
     ] = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the picture as SVG.")] = None,
@@ -45,18 +45,27 @@ def command(
     import json
 
     from kmrun.cli import roof_views as views
+    from kmrun.cli.result_files import read_results
     from kmrun.cli.roof_choice import chosen_roof
-    from kmrun.cli.roof_source import read_results, roofs_here
+    from kmrun.cli.roof_source import roofs_here
     from kmrun.cli.terminal import positive, write_svg
 
     choice = chosen_roof(peak, tensor)
-    results = [] if result is None else read_results(result)
-    own_roofs = all(given is None for given in (gpu, device, peak_bw, peak_tflops, choice)) and not ai
-    if results and own_roofs:
-        _show_results(results, cards_file or [], svg, as_json=as_json)
+    if result is not None:
+        others = {
+            "--gpu": gpu,
+            "--device": device,
+            "--peak-bw": peak_bw,
+            "--peak-tflops": peak_tflops,
+            "--peak": peak,
+            "--tensor": tensor or None,
+            "--ai": ai or None,
+        }
+        _refuse_beside_result([name for name, given in others.items() if given is not None])
+        _show_results(read_results([result]), cards_file or [], svg, as_json=as_json)
         return
-    roofs = roofs_here(gpu, device, peak_bw, peak_tflops, choice, results, cards_file or [])
-    marks = views.marks_of([positive(value, "--ai", "flop/byte") for value in ai or []], results)
+    roofs = roofs_here(gpu, device, peak_bw, peak_tflops, choice, cards_file or [])
+    marks = views.marks_of([positive(value, "--ai", "flop/byte") for value in ai or []])
     if svg is not None:
         from kmrun.report.svg import roofline_svg
 
@@ -65,6 +74,21 @@ def command(
         typer.echo(json.dumps(views.document(roofs, marks), indent=2))
     else:
         typer.echo("\n".join(views.lines(roofs, marks)))
+
+
+def _refuse_beside_result(options: list[str]) -> None:
+    """Refuse what would put kernels under roofs that are not theirs.
+
+    Raises:
+        UsageError: an option names roofs, or marks under one pair of them.
+    """
+    from kmrun.errors import UsageError
+
+    if options:
+        raise UsageError(
+            f"--result draws each kernel under the roofs of its own run and dtype, {options[0]} is of others",
+            f"leave {' and '.join(options)} out; without --result they draw any card",
+        )
 
 
 def _show_results(results: "list[Result]", overlays: list[Path], svg: Path | None, *, as_json: bool) -> None:

@@ -134,7 +134,7 @@ def _published(result: Result, card: Card | None) -> Roofs:
     dtypes = {value for case in result.cases for value in case.axes.values() if isinstance(value, str)}
     named = [(_figure_name(value, figures, dtypes), value) for value in own]
     usual = [(peak_title(name), figures[name]) for name in _USUAL if name in figures]
-    return Roofs("published", bandwidth(card), _highest_first(named or usual))
+    return Roofs("published", bandwidth(card), _highest_first(named or _merged(usual)))
 
 
 def _figure_name(value: float, known: Mapping[str, float], dtypes: Collection[str]) -> str:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,17 +54,76 @@ def test_a_number_stands_over_the_card_s(kmrun) -> None:
     assert (found["mem_gb_per_s"], found["peak_tflops"]) == (819, 50)
 
 
-def test_a_result_s_kernels_stand_where_they_landed(kmrun, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "option", "left_out"),
+    [
+        ("--ai 3", "--ai", "--ai"),
+        ("--gpu h100-sxm", "--gpu", "--gpu"),
+        ("--device 0", "--device", "--device"),
+        ("--peak bf16", "--peak", "--peak"),
+        ("--tensor", "--tensor", "--tensor"),
+        ("--peak-tflops 3 --peak-bw 900", "--peak-bw", "--peak-bw and --peak-tflops"),
+    ],
+)
+def test_a_result_stands_under_no_other_roofs(kmrun, tmp_path: Path, words, option, left_out) -> None:
     path = tmp_path / "r.json"
-    case = make_case(flops=10**9, bytes=10**8)
-    path.write_text(render([make_result(make_entry(case))]), encoding="utf-8")
-    found = document(kmrun, "--result", path, "--gpu", "h100-sxm")
-    measured = [item for item in found["kernels"] if item["measured_tflop_per_s"]]
-    assert measured
-    for item in measured:
-        reach = item["attainable_tflop_per_s"]
-        assert item["roof_fraction"] == pytest.approx(item["measured_tflop_per_s"] / reach)
-    assert "measured" in kmrun("roofline", "--result", path, "--gpu", "h100-sxm").out
+    path.write_text(render([gpu_result(sizes=1)]), encoding="utf-8")
+    ran = kmrun("roofline", "--result", path, *words.split())
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "error: --result draws each kernel under the roofs of its own run and dtype, "
+        f"{option} is of others\nhint: leave {left_out} out; without --result they draw any card\n"
+    )
+
+
+def test_results_of_two_devices_stand_under_the_roofs_of_each(kmrun, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    first = gpu_result(sizes=1)
+    second = replace(first, device=replace(first.device, card="rtx-4090", name="NVIDIA GeForce RTX 4090"))
+    path.write_text(render([first, second], several=True), encoding="utf-8")
+    found = document(kmrun, "--result", path)["results"]
+    assert [each["roofs"][0]["mem_gb_per_s"] for each in found] == pytest.approx([3352, 1008], rel=1e-3)
+    titles = [line for line in kmrun("roofline", "--result", path).out.splitlines() if " on " in line]
+    assert titles == [
+        "adding on NVIDIA H100 80GB HBM3 (h100-sxm)",
+        "adding on NVIDIA GeForce RTX 4090 (rtx-4090)",
+    ]
+
+
+def test_a_partial_result_is_called_partial_and_none_is_an_error(kmrun, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(render([replace(gpu_result(sizes=1), complete=False)]), encoding="utf-8")
+    title = "adding on NVIDIA H100 80GB HBM3 (h100-sxm): interrupted, partial"
+    assert kmrun("roofline", "--result", path).out.splitlines()[0] == title
+    assert document(kmrun, "--result", path)["results"][0]["title"] == title
+    path.write_text("[]", encoding="utf-8")
+    ran = kmrun("roofline", "--result", path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: {path}: no result in it\n")
+
+
+def test_no_text_of_a_document_reaches_the_terminal_raw(kmrun, tmp_path: Path) -> None:
+    bad = "a\x1b[2J\x1b]0;t\x07\u202e\nb"
+    run = gpu_result(sizes=1)
+    matmuls = tuple(replace(seen, dtype=bad) for seen in run.ceilings.matmuls)
+    run = replace(
+        run,
+        suite=replace(run.suite, name=bad),
+        device=replace(run.device, name=bad),
+        ceilings=replace(run.ceilings, matmuls=matmuls),
+        cases=tuple(replace(case, id=bad + case.id, kernel=bad) for case in run.cases),
+    )
+    path, other = tmp_path / "r.json", tmp_path / "o.json"
+    path.write_text(render([run]), encoding="utf-8")
+    changed = replace(run, environment={"torch": bad}, device=replace(run.device, name=bad + "2"))
+    other.write_text(render([changed]), encoding="utf-8")
+    alone = tmp_path / "alone.json"
+    alone.write_text(render([gpu_result(sizes=1)]), encoding="utf-8")
+    for words in (("roofline", "--result", path), ("diff", path, other), ("diff", path, alone)):
+        ran = kmrun(*words)
+        lines = (ran.out + ran.err).splitlines()
+        assert any("a\ufffd[2J" in line for line in lines)
+        assert [line for line in lines if not line.isprintable() or line.startswith("b")] == []
 
 
 def test_a_cpu_s_result_is_drawn_under_its_own_ceilings(kmrun, tmp_path: Path) -> None:
@@ -137,7 +197,7 @@ def test_the_svg_escapes_what_it_is_given(kmrun, tmp_path: Path) -> None:
             "error: --peak-tflops is the compute roof itself",
         ),
         (["--gpu", "m3-ultra", "--peak", "bf16"], "error: no bf16 tensor peak is known of m3-ultra"),
-        (["--gpu", "4090", "--result", "nowhere.json"], "error: nowhere.json"),
+        (["--result", "nowhere.json"], "error: nowhere.json"),
     ],
 )
 def test_a_wrong_option_is_an_error(kmrun, words: list[str], said: str) -> None:

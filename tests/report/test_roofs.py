@@ -36,7 +36,7 @@ def test_without_a_compute_bound_case_the_usual_roofs_are_drawn():
     run = gpu_result()
     memory = replace(run, cases=tuple(case for case in run.cases if case.bound == "mem"))
     found = kinds(picture_of(memory, CARD))
-    assert [name for name, _ in found["published"].peaks] == ["bf16 tensor", "fp16 tensor", "fp32"]
+    assert [name for name, _ in found["published"].peaks] == ["bf16 / fp16 tensor", "fp32"]
     assert "held" not in found
 
 
