@@ -30,7 +30,11 @@ class MachineOperations(YardstickOperations, ArenaOperations):
         self._watch: Stopwatch | None = None
         self._flusher: Flusher | None = None
         self._opening: dict[str, Any] = {}
-        self._placement = Placement()
+        self._placement = Placement(1)
+
+    def foresee(self, device: str) -> str:
+        """Return the kind of the device that `open` is going to choose, before it is touched."""
+        return machine.kind_of(machine.named_device(device))
 
     def open(self, device: str, threads: int, memory_limit: int, compute: bool = True) -> dict[str, Any]:
         """Choose the device and fix the thread count; describe what is here.
@@ -54,6 +58,7 @@ class MachineOperations(YardstickOperations, ArenaOperations):
             lifeline.limit_memory(memory_limit)
             # Torch's own threads start here, while they may run on every core.
             torch.ones(threads * 2**16).add_(1.0)
+            self._placement = Placement(threads)
             facts = machine.cpu_facts(threads)
         else:
             facts = machine.gpu_facts(self._device)

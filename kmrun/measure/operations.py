@@ -76,7 +76,7 @@ class Operations(VersionOperations, MachineOperations):
         self._loaded: dict[str, Loaded] = {}
         self._bench: Bench | None = None
         self._own: dict[str, torch.Tensor] = {}
-        self._placement = Placement()
+        self._placement = Placement(self._opening.get("threads", 1))
 
     # ---- one case ----------------------------------------------------------------------------------------
 

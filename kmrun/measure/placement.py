@@ -21,10 +21,16 @@ _PASSING_NS, _PASSING_SHARE = 10_000_000, 0.05
 
 
 class Placement:
-    """Spreads the threads of this process over its cores; of one case, since its code may start threads."""
+    """Spreads the threads of this process over its cores; of one case, since its code may start threads.
 
-    def __init__(self) -> None:
-        self._possible = hasattr(os, "sched_setaffinity") and _TASKS.exists()
+    `threads` is the size of the team that works: a smaller one than there are cores is left to the scheduler, which
+    has room to move it away from others.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._possible = (
+            hasattr(os, "sched_setaffinity") and _TASKS.exists() and threads >= len(os.sched_getaffinity(0))
+        )
 
     @property
     def possible(self) -> bool:

@@ -37,7 +37,7 @@ def test_the_threads_are_on_distinct_cores_meanwhile_and_free_afterwards(cores: 
     stop = threading.Event()
     thread = worker(stop)
     try:
-        with Placement().spread():
+        with Placement(64).spread():
             one, other = os.sched_getaffinity(0), os.sched_getaffinity(thread.native_id or 0)
         assert len(one) == 1
         # With other threads about, the busiest come first: the second is bound elsewhere or not at all.
@@ -52,13 +52,13 @@ def test_the_threads_are_on_distinct_cores_meanwhile_and_free_afterwards(cores: 
 def test_a_thread_that_user_code_bound_stays_where_it_is(cores: set[int]) -> None:
     last = {max(cores)}
     os.sched_setaffinity(0, last)
-    with Placement().spread():
+    with Placement(64).spread():
         assert os.sched_getaffinity(0) == last
     assert os.sched_getaffinity(0) == last
 
 
 def test_code_that_starts_threads_is_left_to_the_scheduler_from_then_on(cores: set[int]) -> None:
-    placement, stop = Placement(), threading.Event()
+    placement, stop = Placement(64), threading.Event()
     with placement.spread():
         thread = worker(stop)
         inherited = os.sched_getaffinity(thread.native_id or 0)
@@ -74,7 +74,7 @@ def test_code_that_starts_threads_is_left_to_the_scheduler_from_then_on(cores: s
 
 
 def test_threads_that_came_and_went_are_seen_by_their_work(cores: set[int]) -> None:
-    placement = Placement()
+    placement = Placement(64)
 
     def work() -> None:
         end = [sum(range(1000)) for _ in range(10_000)]
@@ -87,8 +87,13 @@ def test_threads_that_came_and_went_are_seen_by_their_work(cores: set[int]) -> N
     assert not placement.possible
 
 
+def test_a_team_with_room_to_move_is_left_to_the_scheduler(cores: set[int]) -> None:
+    with Placement(len(cores) - 1).spread():
+        assert os.sched_getaffinity(0) == cores
+
+
 def test_work_in_the_threads_that_were_there_changes_nothing(cores: set[int]) -> None:
-    placement = Placement()
+    placement = Placement(64)
     with placement.spread(look=True):
         assert sum(range(3_000_000))
     assert placement.possible
