@@ -16,6 +16,9 @@ KINDS = ("copy", "scale", "add", "triad", "read")
 ON_CPU = ("fp32", "fp64", "bf16", "fp16", "int8")
 ON_GPU = ("fp32", "tf32", "fp16", "bf16", "fp8_e4m3", "int8")
 SECONDS = 3.0
+_LOAD = ("foreign_load", "foreign_load_unknown_because")
+LEAST_MB = 0.1
+"""Less is over sooner than a clock can tell well."""
 
 
 def command(
@@ -50,14 +53,14 @@ def command(
     import sys
 
     from kmrun.cli.running import match_card
-    from kmrun.cli.terminal import positive
+    from kmrun.cli.terminal import terminal_width
     from kmrun.core.card import per_device
     from kmrun.report import delivered
     from kmrun.report.table import encodable
     from kmrun.source.catalogue import load_cards
 
     check_device(device)
-    total = None if mb is None else int(positive(mb, "--mb", "MB") * 1e6)
+    total = None if mb is None else set_bytes(mb)
     asked_dtypes = known_dtypes(dtype or [])
     catalogue = load_cards(cards_file or [])
     asked = per_device(catalogue.find(card)) if card else None
@@ -75,6 +78,9 @@ def command(
         foreign = supervisor.environment.get("foreign_load")
         if foreign:
             remark = f"{remark} Too low, perhaps: {foreign}.".strip()
+        unknown = supervisor.environment.get("foreign_load_unknown_because")
+        if unknown:
+            remark = f"{remark} Whether others used the card is not known: {unknown}.".strip()
         result = delivered.Delivered(
             device=found,
             card=matched,
@@ -82,17 +88,19 @@ def command(
             missing=tuple(name for name in dtypes if name not in {rate.dtype for rate in ceilings.matmuls}),
             environment={
                 key: supervisor.environment[key]
-                for key in ("torch", "driver", "cuda", "hip", "python", "threads", "foreign_load")
+                for key in ("torch", "driver", "cuda", "hip", "python", "threads", *_LOAD)
                 if key in supervisor.environment
             },
             telemetry=meanwhile.telemetry,
             vector_peaks=peaks,
             remark=remark,
+            cache_bytes=(matched.llc_bytes if matched is not None else None) or found.cache_bytes or 0,
+            load=meanwhile.load if supervisor.on_cpu else None,
         )
     if as_json:
         typer.echo(json.dumps(delivered.record(result), indent=2))
     else:
-        typer.echo(encodable("\n".join(delivered.lines(result)), sys.stdout.encoding))
+        typer.echo(encodable("\n".join(delivered.lines(result, terminal_width())), sys.stdout.encoding))
 
 
 def make_supervisor(device: str) -> "Supervisor":
@@ -101,6 +109,20 @@ def make_supervisor(device: str) -> "Supervisor":
     from kmrun.measure.supervisor import RunOptions, Supervisor
 
     return Supervisor(device, RunOptions(), tell=say)
+
+
+def set_bytes(mb: float) -> int:
+    """Return the size in bytes of the set that bandwidth is measured over.
+
+    Raises:
+        UsageError: it is no size, or too small to be measured at all.
+    """
+    from kmrun.cli.terminal import positive
+    from kmrun.errors import UsageError
+
+    if 0 < mb < LEAST_MB:
+        raise UsageError(f"--mb {mb:g}: too small to be measured", f"at least {LEAST_MB:g}, in MB")
+    return int(positive(mb, "--mb", "MB") * 1e6)
 
 
 def check_device(device: str) -> None:
@@ -149,7 +171,7 @@ def theory(device: "RunDevice", has_card: bool) -> "tuple[Mapping[str, float], s
     if cpu.vector_peak_fp32 is None or cpu.vector_peak_fp64 is None or cpu.highest_clock_hz is None:
         return (
             {},
-            "A CPU has no published roof, and none can be derived here: the highest clock is not known.",
+            "A CPU has no published roof, and its highest clock is not known: no share of a roof is shown.",
         )
     peaks = {"fp32": cpu.vector_peak_fp32, "fp64": cpu.vector_peak_fp64}
     return peaks, f"The CPU's vector peak is {cpu.peak_note}."

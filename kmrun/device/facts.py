@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from kmrun.core.card import Card
-from kmrun.core.peaks import Peaks, peaks
+from kmrun.core.peaks import BANDWIDTH, Peaks, peaks
 from kmrun.device.bounded import NoAnswer, bounded, bounded_each
 from kmrun.device.cuda_driver import CudaDevice, CudaDriver
 from kmrun.device.driver_library import NoDevice, NoDriver
@@ -206,19 +206,19 @@ def _cuda_facts(device: CudaDevice, catalogue: Matching) -> GpuFacts:
         card=card,
         candidates=() if card else tuple(match.candidates),
         differences=_differences(own, card) if card else (),
-        notes=(*device.notes, *_underived(device)),
+        notes=(*device.notes, *_underived(device, own)),
     )
 
 
-def _underived(device: CudaDevice) -> tuple[str, ...]:
-    """Return why no peak can be derived of a device, where the driver leaves out what it would follow from."""
+def _underived(device: CudaDevice, own: Card) -> tuple[str, ...]:
+    """Return why no compute peak is derived of a device, where the driver leaves out what it would follow from."""
     needed = (
         ("compute capability", device.compute_capability),
         ("number of SMs", device.sm_count),
         ("highest clock", device.max_clock_hz),
     )
     lacking = [what for what, value in needed if value is None]
-    if device.is_mig or not lacking:
+    if device.is_mig or not lacking or set(peaks(own).values) - {BANDWIDTH}:
         return ()
     return (f"no compute peak is derived: the driver does not say the {' and the '.join(lacking)}",)
 

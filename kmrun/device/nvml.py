@@ -5,7 +5,7 @@ and then its value is None. Calls may block for ever when a GPU is lost, so call
 """
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -64,11 +64,23 @@ class Nvml:
         version: str | None = optional(self._nvml, self._nvml.nvmlSystemGetDriverVersion)
         return version
 
-    def device(self, uuid: str | None, pci_address: str | None = None) -> "NvmlDevice | None":
+    def device(
+        self, uuid: str | None, pci_address: str | None = None, is_mig: bool = False
+    ) -> "NvmlDevice | None":
         """Return the device of a UUID (`GPU-...`, `MIG-...`), else of a PCI address; None when NVML knows neither.
 
         Indices are never compared: NVML's order is not CUDA's, and containers hide devices from one of them.
+
+        Raises:
+            NvmlLost: a slice was meant (`is_mig`), but its names are those of the whole GPU, as of a driver before 450:
+                figures of all slices together would be taken for those of one.
         """
+        found = self._named(uuid, pci_address)
+        if found is not None and is_mig and not found.is_mig:
+            raise NvmlLost("this driver does not tell a MIG slice from the GPU that it is cut from")
+        return found
+
+    def _named(self, uuid: str | None, pci_address: str | None) -> "NvmlDevice | None":
         names: list[str] = []
         if uuid:
             bare = uuid.removeprefix("GPU-").removeprefix("MIG-")
@@ -264,26 +276,6 @@ def optional(nvml: Any, function: Callable[..., Any], *arguments: Any) -> Any:
         if error.value in {getattr(nvml, f"NVML_ERROR_{name}") for name in _LOST}:
             raise NvmlLost(str(error)) from error
         return None
-
-
-def facts_of(devices: Mapping[int, tuple[str | None, str | None]]) -> dict[str, Any]:
-    """Return `{"driver_version": ..., "devices": {index: facts}}` of the devices by (UUID, PCI address).
-
-    A device that NVML does not know is left out; one that stopped answering has only an `error`.
-
-    Raises:
-        NvmlLost: there is no NVML here.
-    """
-    with Nvml() as nvml:
-        found: dict[int, dict[str, Any]] = {}
-        for index, (uuid, pci_address) in devices.items():
-            try:
-                device = nvml.device(uuid, pci_address)
-                if device is not None:
-                    found[index] = device.facts()
-            except NvmlLost as lost:
-                found[index] = {"error": str(lost)}
-        return {"driver_version": nvml.driver_version(), "devices": found}
 
 
 def _watts(milliwatts: int | None) -> float | None:

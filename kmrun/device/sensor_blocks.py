@@ -27,10 +27,17 @@ class Blocks:
     driver: str | None = None
 
 
-def nvml_facts(uuid: str | None, pci_address: str | None) -> tuple[dict[str, Any], str | None, str]:
+def nvml_facts(
+    uuid: str | None, pci_address: str | None, is_mig: bool = False
+) -> tuple[dict[str, Any], str | None, str]:
     """Return NVML's block of one device, empty where there is none, the driver's own version, and why not."""
-    blocks = _nvml_blocks({0: (uuid, pci_address)})
-    return blocks.found.get(0, {}), blocks.driver, blocks.notes.get(0, "")
+    blocks = _nvml_blocks({0: (uuid, pci_address, is_mig)})
+    block = blocks.found.get(0, {})
+    return (
+        ({}, blocks.driver, block["error"])
+        if "error" in block
+        else (block, blocks.driver, blocks.notes.get(0, ""))
+    )
 
 
 def smi_facts(pci_address: str | None) -> dict[str, Any]:
@@ -40,16 +47,20 @@ def smi_facts(pci_address: str | None) -> dict[str, Any]:
 
 def nvml_blocks(devices: Sequence[CudaDevice]) -> Blocks:
     """Return what NVML says, and the driver's own version."""
-    return _nvml_blocks({device.index: (device.uuid, device.pci_address) for device in devices})
+    return _nvml_blocks(
+        {device.index: (device.uuid, device.pci_address, device.is_mig) for device in devices}
+    )
 
 
-def _nvml_blocks(wanted: Mapping[int, tuple[str | None, str | None]]) -> Blocks:
+def _nvml_blocks(wanted: Mapping[int, tuple[str | None, str | None, bool]]) -> Blocks:
     if not wanted:
         return Blocks()
     from kmrun.device import nvml
 
-    def ask(library: nvml.Nvml, uuid: str | None, pci_address: str | None) -> dict[str, Any] | None:
-        device = library.device(uuid, pci_address)
+    def ask(
+        library: nvml.Nvml, uuid: str | None, pci_address: str | None, is_mig: bool
+    ) -> dict[str, Any] | None:
+        device = library.device(uuid, pci_address, is_mig)
         return None if device is None else device.facts()
 
     try:

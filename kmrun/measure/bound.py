@@ -1,5 +1,6 @@
 """An implementation bound to one copy of its inputs: a call without arguments, and where its outputs are."""
 
+import errno
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -162,6 +163,15 @@ def user_code(loaded: Loaded) -> Iterator[None]:
         raise _fault(error, who, fault) from error
 
 
+def ran_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error says that memory was refused: Python's, torch's or the system's."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return any(sign in one_line(error) for sign in _OUT_OF_MEMORY)
+
+
 def _fault(error: BaseException, who: str, fault: FaultKind) -> SideFault:
     text, detail = one_line(error), traceback_tail(error)
     if isinstance(error, SystemExit):
@@ -169,9 +179,7 @@ def _fault(error: BaseException, who: str, fault: FaultKind) -> SideFault:
     if isinstance(error, ModuleNotFoundError):
         sentence = f"{who} needs the module {error.name!r}, which is not installed"
         return SideFault("module_missing", sentence, "environment", detail)
-    if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
-        sign in text for sign in _OUT_OF_MEMORY
-    ):
+    if ran_out_of_memory(error):
         return SideFault("out_of_memory", f"{who} ran out of memory: {one_line(error)}", fault, detail)
     code = "device_error" if any(sign in text for sign in _DEVICE_ERRORS) else "raised"
     return SideFault(code, f"{who} raised {one_line(error)}", fault, detail)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from kmrun.core.measurement import Bandwidth, Ceilings, MatmulRate
+from kmrun.measure.bound import ran_out_of_memory
 from kmrun.measure.dtypes import torch_dtype
 from kmrun.measure.timer import CpuStopwatch, CudaStopwatch, Stopwatch, quiet_collector
 
@@ -92,9 +93,14 @@ def _matmul(
 def _fastest_matmul(
     device: torch.device, stopwatch: Stopwatch, dtype: str, budget_ns: float, sizes: Sequence[int]
 ) -> tuple[MatmulRate, ...]:
-    found = []
+    found: list[MatmulRate] = []
     for n in sizes or ((512, 1024, 2048) if device.type == "cpu" else (4096, 8192)):
-        call = _matmul_call(device, dtype, torch_dtype(dtype, device), n)
+        try:
+            call = _matmul_call(device, dtype, torch_dtype(dtype, device), n)
+        except Exception as error:
+            if found and ran_out_of_memory(error):
+                break  # the smaller ones fitted
+            raise
         if call is None:
             return ()
         took = _fastest_ns(stopwatch, call, budget_ns / 3)
@@ -118,7 +124,9 @@ def _matmul_call(
             call = lambda: torch.mm(left, right)  # noqa: E731
         try:
             call()
-        except (RuntimeError, NotImplementedError):
+        except (RuntimeError, NotImplementedError) as error:
+            if ran_out_of_memory(error):
+                raise
             return None  # this torch has no such matmul for this device: no ceiling then, never a guess
         return call
 

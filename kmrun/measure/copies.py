@@ -28,11 +28,16 @@ class Pool:
         self._count = 0
 
     def reset(self, capacity: int) -> None:
-        """Forget all copies and make room for `capacity` bytes; tensors handed out before must be gone."""
+        """Forget all copies and make room for `capacity` bytes; tensors handed out before must be gone.
+
+        Raises:
+            OSError: the system refuses the memory (ENOMEM).
+        """
         self._used = self._count = 0
         if self._device.type == "cpu" and (self._map is None or len(self._map) < capacity):
             # Private: a child that the kernel forks must not write into its parent's copies.
             private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+            self._map = None  # both at once would take twice the memory
             # In large steps: cases differ by a little, a page is real only once it is written, and mapping anew
             # would pay for all of them again.
             self._map = mmap.mmap(-1, -(-max(capacity, 1) // _POOL_STEP) * _POOL_STEP, **private)

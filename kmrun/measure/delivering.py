@@ -14,6 +14,10 @@ from kmrun.measure.side import Died, Side, Stopped, TimedOut
 from kmrun.store.ceilings import CeilingCache, CeilingKey
 
 BUDGET_NS, TIMEOUT_S = 1.2e9, 120.0
+_PASSES = 8
+"""Every operation runs six times at least; filling the memory and making the matrices take as long as two more."""
+_CPU_FLOOR, _GPU_FLOOR = (0.5e9, 2e9), (20e9, 100e9)
+"""Bytes and flop per second that every machine delivers, busy as it may be."""
 
 Measure = Callable[[tuple[str, ...], float], Ceilings]
 """Measures bandwidths and the matmul of some dtypes, within a budget in ns."""
@@ -52,7 +56,12 @@ class RunCeilings:
     def close(self) -> Ceilings:
         """Measure after the cases; the larger of both counts, figure by figure."""
         again = () if self._key is not None else self._dtypes
-        found = self._measure(again, self._budget(again))
+        try:
+            found = self._measure(again, self._budget(again))
+        except EnvironmentLacks:
+            if self._opened is None:
+                raise
+            return self._opened  # what was measured before the cases stands, and so do they
         return found if self._opened is None else self._opened.larger(found)
 
     def keep(self, found: Ceilings) -> None:
@@ -92,8 +101,9 @@ def delivered(
     budget_ns: float,
     total_bytes: int | None,
     sizes: tuple[int, ...],
+    on_cpu: bool = True,
 ) -> Ceilings:
-    """Measure what the machine delivers in a side; arguments as of `measure.ceiling`.
+    """Measure what the machine delivers in a side; arguments as of `measure.ceiling`, `on_cpu` is the side's.
 
     Raises:
         EnvironmentLacks: the set or the matrices do not fit, or measuring them ended otherwise.
@@ -105,7 +115,7 @@ def delivered(
     try:
         found = side.ask(
             "ceilings",
-            TIMEOUT_S,
+            timeout_s(total_bytes or 0, len(kinds), sizes, len(dtypes), on_cpu),
             dtypes=list(dtypes),
             kinds=list(kinds),
             budget_ns=budget_ns,
@@ -113,7 +123,30 @@ def delivered(
             sizes=list(sizes),
         )
     except Stopped as stopped:
-        raise EnvironmentLacks(stopped.finding.sentence) from stopped
+        raise refused(stopped) from stopped
     except (Died, TimedOut) as lost:
         raise EnvironmentLacks(f"measuring the ceilings ended: {lost}", lost.tail) from lost
     return from_plain(Ceilings, found)
+
+
+def timeout_s(total_bytes: int, kinds: int, sizes: tuple[int, ...], dtypes: int, on_cpu: bool) -> float:
+    """Return the seconds after which measuring must have ended: no machine is so slow that it takes longer.
+
+    Args:
+        total_bytes: of the set for bandwidth.
+        kinds: how many kinds of bandwidth are measured.
+        sizes: of the matmuls, n each.
+        dtypes: how many dtypes each of them is measured in.
+        on_cpu: whether it is a CPU, which touches memory and multiplies far slower than a GPU.
+    """
+    moved, computed = _CPU_FLOOR if on_cpu else _GPU_FLOOR
+    flop = dtypes * sum(2.0 * n**3 for n in sizes)
+    return TIMEOUT_S + _PASSES * (kinds * total_bytes / moved + flop / computed)
+
+
+def refused(stopped: Stopped) -> EnvironmentLacks:
+    """Return the error for ceilings that could not be measured, as where the memory for them is refused."""
+    finding = stopped.finding
+    sentence = finding.sentence.removeprefix("skipped: ")
+    hint = "a smaller --mb or --matmul-n; `ulimit -v` may be set" if finding.code == "memory" else ""
+    return EnvironmentLacks(f"the ceilings cannot be measured: {sentence}", hint)

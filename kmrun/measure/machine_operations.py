@@ -84,7 +84,9 @@ class MachineOperations(YardstickOperations, ArenaOperations):
         begin = _clock()
         # A GPU's memory is fast: only a large set takes long enough to be timed well.
         least = 2**26 if self._device.type == "cpu" else 2**30
-        total = total_bytes or min(max(2 * self._cache_bytes, least), self._memory_to_spend())
+        total = total_bytes
+        if total is None:
+            total = min(max(2 * self._cache_bytes, least), self._memory_to_spend())
         torch.backends.cuda.matmul.allow_tf32 = False
         buffer = self._pool.flat(total // 4)
         found = ceiling.measure(buffer, self._stopwatch(), dtypes, self._cache_bytes, budget_ns, **wanted)

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from kmrun.core.measurement import Finding
 from kmrun.core.plain import to_plain
 from kmrun.measure import fork_guard, lifeline
+from kmrun.measure.bound import ran_out_of_memory
 from kmrun.measure.exchange import Arena, HostStorage
 from kmrun.measure.faults import SideFault, one_line, traceback_tail
 from kmrun.measure.operations import Operations
@@ -95,6 +96,10 @@ def _answer(side: Operations, request: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         if side.raised_by_user(error):
             reply = {"finding": to_plain(_raised_late(error))}
+        elif ran_out_of_memory(error):
+            # What kmrun needs itself was refused: copies of the inputs, or the set that bandwidth is measured over.
+            sentence = f"skipped: the system refuses the memory that is needed here ({one_line(error)})"
+            reply = {"finding": to_plain(Finding("memory", sentence, "environment", "skipped"))}
         else:
             # Not swallowed: kmrun's own fault, raised again in the supervisor with this traceback.
             reply = {"bug": traceback.format_exc()}

@@ -7,14 +7,19 @@ from typing import Any
 
 from kmrun.core import peaks
 from kmrun.core.card import Card
+from kmrun.core.cpu_load import CpuLoad
 from kmrun.core.measurement import Ceilings, RunDevice
 from kmrun.core.telemetry import Telemetry
 from kmrun.core.units import BANDWIDTH, BYTES, FLOP_RATE, Family, format_quantity
+from kmrun.report.fitting import fitted
 from kmrun.report.machine import throttling
 from kmrun.report.numbers import duration, percent
 
 VERSION = 1
 WIDTH = 100
+_BUSY_CORES, _BUSY_SHARE = 0.1, 0.02
+"""Cores, and the share of all, that others may use: every system does something of its own."""
+_LEAST_SHOWN = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ class Delivered:
     """The ceilings of a machine. `missing` are the dtypes whose matmul this torch does not have here.
 
     `vector_peaks` are a CPU's own, derived, by dtype; a GPU's come from the card. `remark` is about the theory.
+    `cache_bytes` is the last-level cache, 0 where it is not known; `load`: who used the CPUs meanwhile.
     """
 
     device: RunDevice
@@ -47,11 +53,26 @@ class Delivered:
     telemetry: Telemetry
     vector_peaks: Mapping[str, float]
     remark: str = ""
+    cache_bytes: int = 0
+    load: CpuLoad | None = None
+
+    @property
+    def in_cache(self) -> bool:
+        """Whether the bandwidths are of a set that the last-level cache holds, or much of it, and not the memory's."""
+        return any(seen.bytes < 2 * self.cache_bytes for seen in self.ceilings.bandwidths)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others used more of the CPUs than a little, so that the figures are lower than they would be."""
+        if self.load is None:
+            return False
+        return self.load.others + self.load.steal > max(_BUSY_CORES, _BUSY_SHARE * (self.device.threads or 0))
 
     @property
     def bandwidths(self) -> tuple[Figure, ...]:
         """The bandwidths of memory-sized sets."""
-        published = peaks.bandwidth(self.card) if self.card else None
+        # A cache may well be faster than the memory of the data sheet: no share of that, then.
+        published = peaks.bandwidth(self.card) if self.card and not self.in_cache else None
         return tuple(
             Figure(seen.kind, format_quantity(seen.bytes, BYTES), seen.bytes_per_s, published)
             for seen in self.ceilings.bandwidths
@@ -71,8 +92,8 @@ class Delivered:
         return self.vector_peaks.get(dtype)
 
 
-def lines(found: Delivered) -> list[str]:
-    """Return the text for people."""
+def lines(found: Delivered, width: int = WIDTH) -> list[str]:
+    """Return the text for people, `width` columns at most."""
     device = found.device
     name = f"{device.name} ({found.card.id})" if found.card else device.name
     parts = [
@@ -96,7 +117,9 @@ def lines(found: Delivered) -> list[str]:
         indent = " " * 12
         text += [
             "",
-            *textwrap.wrap(" · ".join(sizes), WIDTH, initial_indent="  in cache  ", subsequent_indent=indent),
+            *textwrap.wrap(
+                " · ".join(sizes), min(width, WIDTH), initial_indent="  in cache  ", subsequent_indent=indent
+            ),
         ]
         text = [line.replace("\N{NO-BREAK SPACE}", " ") for line in text]
     if found.missing:
@@ -104,7 +127,38 @@ def lines(found: Delivered) -> list[str]:
     clocks = _clocks(found.telemetry)
     text += ["", *([f"  {clocks}"] if clocks else []), *([f"  {found.remark}"] if found.remark else [])]
     took = duration(found.ceilings.wall_ns / 1e9)
-    return [*text, f"  Use this as the honest 100 %: the best of repeated runs, measured now in {took}."]
+    load = _load(found)
+    text += [f"  {load}"] if load else []
+    doubts = _doubts(found)
+    text += [f"  {doubt}" for doubt in doubts]
+    if not doubts:
+        text.append(f"  Use this as the honest 100 %: the best of repeated runs, measured now in {took}.")
+    return fitted(text, min(width, WIDTH))
+
+
+def _load(found: Delivered) -> str:
+    if found.load is None:
+        return ""
+    stolen = f", {found.load.steal:.2f} stolen by the host" if found.load.steal >= _LEAST_SHOWN else ""
+    of = f" of {found.device.threads}" if found.device.threads else ""
+    return f"used by others meanwhile: {found.load.others:.2f}{of} cores{stolen}"
+
+
+def _doubts(found: Delivered) -> list[str]:
+    """Return why the figures are not the honest 100 %; nothing where they are."""
+    doubts = []
+    if found.in_cache:
+        size = format_quantity(min(seen.bytes for seen in found.ceilings.bandwidths), BYTES)
+        cache = format_quantity(found.cache_bytes, BYTES)
+        doubts.append(
+            f"These bandwidths are the cache's, and no 100 % of the memory: {size} is less than twice the last-level "
+            f"cache ({cache})."
+        )
+    if found.disturbed:
+        doubts.append(
+            "The figures are low, and not the honest 100 %: measure again while nobody else computes."
+        )
+    return doubts
 
 
 def _binary(size: int) -> str:
@@ -168,6 +222,15 @@ def record(found: Delivered) -> dict[str, Any]:
         ],
         "missing_dtypes": list(found.missing),
         "telemetry": _telemetry(found.telemetry),
+        "load": None
+        if found.load is None
+        else {
+            "own_cores": found.load.own,
+            "other_cores": found.load.others,
+            "stolen_cores": found.load.steal,
+        },
+        "disturbed": found.disturbed,
+        "in_cache": found.in_cache,
         "remark": found.remark or None,
         "wall_s": found.ceilings.wall_ns / 1e9,
     }

@@ -35,12 +35,13 @@ class CeilingCache:
     """The kept rates.
 
     Args:
-        path: of the file, by default in the user's cache folder.
+        path: of the file, by default in the user's cache folder; nothing is kept for a user who has none.
         now: returns the seconds since the epoch.
     """
 
     def __init__(self, now: Callable[[], float], path: Path | None = None) -> None:
-        self._now, self._path = now, path or cache_folder() / "ceilings.json"
+        folder = None if path else cache_folder()
+        self._now, self._path = now, folder / "ceilings.json" if folder else path
 
     def find(self, key: CeilingKey) -> tuple[MatmulRate, ...]:
         """Return the rates that are known of a GPU, each with its age."""
@@ -52,6 +53,8 @@ class CeilingCache:
 
     def keep(self, key: CeilingKey, rates: Sequence[MatmulRate]) -> None:
         """Keep rates that were measured just now, in place of older ones of the same dtypes."""
+        if self._path is None:
+            return
         machines = dict(self._read())
         known = dict(machines.get(_name(key), {}))
         at = self._now()
@@ -59,9 +62,11 @@ class CeilingCache:
         machines[_name(key)] = known
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._replace(json.dumps({"kmrun_ceilings": VERSION, "machines": machines}, indent=2))
+            _replace(self._path, json.dumps({"kmrun_ceilings": VERSION, "machines": machines}, indent=2))
 
     def _read(self) -> Mapping[str, Any]:
+        if self._path is None:
+            return {}
         try:
             plain = json.loads(self._path.read_text(encoding="utf-8"))
             machines = plain["machines"] if plain["kmrun_ceilings"] == VERSION else {}
@@ -74,27 +79,34 @@ class CeilingCache:
         found: Mapping[str, Any] = machines
         return found
 
-    def _replace(self, text: str) -> None:
-        handle, temporary = tempfile.mkstemp(prefix=".kmrun-", dir=self._path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            Path(temporary).replace(self._path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                Path(temporary).unlink()
+
+def _replace(path: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=".kmrun-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(temporary).replace(path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            Path(temporary).unlink()
 
 
-def cache_folder() -> Path:
-    """Return kmrun's folder in the user's cache: `$XDG_CACHE_HOME/kmrun`, else the system's own place."""
+def cache_folder() -> Path | None:
+    """Return kmrun's folder in the user's cache: `$XDG_CACHE_HOME/kmrun`, else the system's own place.
+
+    None for a user without a home, as containers have them: a folder that all users share is no place for figures
+    that are believed later.
+    """
     named = os.environ.get("XDG_CACHE_HOME", "")
     if Path(named).is_absolute():  # the specification has relative ones ignored
         return Path(named) / "kmrun"
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "kmrun"
-    if sys.platform == "darwin":
-        return Path.home() / "Library/Caches/kmrun"
-    return Path.home() / ".cache/kmrun"
+    try:
+        home = Path.home()
+    except RuntimeError:  # $HOME is not set, and the system's list of users does not have this one
+        return None
+    return home / ("Library/Caches/kmrun" if sys.platform == "darwin" else ".cache/kmrun")
 
 
 def _name(key: CeilingKey) -> str:
