@@ -24,7 +24,10 @@ def command(
         list[str] | None, typer.Option(metavar="CARD=X,...", help="Price of a card in $ per hour.")
     ] = None,
     sort: Annotated[
-        str | None, typer.Option(metavar="KEY", help="attainable, memory, peak, ridge, cost, value or name.")
+        str | None,
+        typer.Option(
+            metavar="KEY", help="attainable, memory, peak, ridge, cost, value, name; -KEY turns it round."
+        ),
     ] = None,
     cards_file: options.CardFiles = None,
     svg: Annotated[

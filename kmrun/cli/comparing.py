@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kmrun.cli.roof_choice import RoofChoice, case_roof, chosen_roof
+from kmrun.cli.sorting import by_key
 from kmrun.cli.terminal import colour_wanted, positive, terminal_width
 from kmrun.core.compare import FP16, Standing, packed_fp16, scaled, sentence
 from kmrun.errors import UsageError
@@ -58,14 +59,11 @@ def ordered(standings: list[Standing], key: str | None) -> list[Standing]:
     """
     if key is None:
         return standings
-    if key not in _SORTS:
-        raise UsageError(f"cannot sort by {key!r}", f"one of {', '.join(_SORTS)}")
-    by, descending = _SORTS[key]
-    known = [item for item in standings if by(item) is not None]
-    if key in _NEEDS and not known:
-        raise UsageError(f"nothing to sort by: --sort {key} needs {_NEEDS[key]}")
-    unknown = [item for item in standings if by(item) is None]
-    return sorted(known, key=by, reverse=descending) + unknown
+    found = by_key(standings, key, _SORTS)
+    name = key.removeprefix("-")
+    if name in _NEEDS and all(_SORTS[name][0](item) is None for item in standings):
+        raise UsageError(f"nothing to sort by: --sort {name} needs {_NEEDS[name]}")
+    return found
 
 
 def text(standings: Sequence[Standing], intensity: float | None, choice: RoofChoice) -> str:

@@ -21,7 +21,9 @@ def command(
     min_vram: Annotated[float | None, typer.Option(metavar="GB", help="At least so much memory.")] = None,
     sort: Annotated[
         str | None,
-        typer.Option(metavar="KEY", help="name, year, memory, vram, tdp, fp32, fp16, bf16, fp8, fp4, ..."),
+        typer.Option(
+            metavar="KEY", help="name, year, memory, vram, tdp, fp32, bf16, fp8, ...; -KEY turns it round."
+        ),
     ] = None,
     cards_file: options.CardFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,

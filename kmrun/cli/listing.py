@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from kmrun.cli.sorting import by_key
 from kmrun.core.card import Card
 from kmrun.core.compare import PEAK_NAMES
 from kmrun.core.peaks import BANDWIDTH, SCALE, peaks
@@ -49,19 +50,15 @@ def ordered(cards: Sequence[Card], key: str | None) -> list[Card]:
     """
     if key is None:
         return list(cards)
-    keys: dict[str, Callable[[Card], Any]] = {
-        "name": lambda card: card.id,
-        "year": lambda card: card.year,
-        "vram": lambda card: card.memory_bytes,
-        "tdp": lambda card: card.tdp_w,
-        "memory": lambda card: peaks(card).values.get(BANDWIDTH),
-        **{name: _by_figure(figure) for name, figure in PEAK_NAMES.items()},
+    sorts: dict[str, tuple[Callable[[Card], Any], bool]] = {
+        "name": (lambda card: card.id, False),
+        "year": (lambda card: card.year, True),
+        "vram": (lambda card: card.memory_bytes, True),
+        "tdp": (lambda card: card.tdp_w, True),
+        "memory": (lambda card: peaks(card).values.get(BANDWIDTH), True),
+        **{name: (_by_figure(figure), True) for name, figure in PEAK_NAMES.items()},
     }
-    if key not in keys:
-        raise UsageError(f"cannot sort by {key!r}", f"one of {', '.join(keys)}")
-    by = keys[key]
-    known = [card for card in cards if by(card) is not None]
-    return sorted(known, key=by, reverse=key != "name") + [card for card in cards if by(card) is None]
+    return by_key(cards, key, sorts)
 
 
 def record(card: Card) -> dict[str, Any]:

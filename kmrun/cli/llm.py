@@ -54,7 +54,10 @@ def command(
     per_watt: Annotated[bool, typer.Option("--per-watt", help="Tokens per joule at TDP.")] = False,
     sort: Annotated[
         str | None,
-        typer.Option(metavar="KEY", help="decode, prefill, fits, context, cost, value, watt or name."),
+        typer.Option(
+            metavar="KEY",
+            help="decode, prefill, fits, context, cost, value, watt, name; -KEY turns it round.",
+        ),
     ] = None,
     device: Annotated[
         int | None, typer.Option(metavar="N", help="The device of this machine; the first if there is one.")

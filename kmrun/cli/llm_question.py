@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kmrun.cli.sorting import by_key
 from kmrun.core.card import Card
 from kmrun.core.llm_answer import DEFAULT_CONTEXT, Answer, Question, answer
 from kmrun.core.llm_cache import KV_BITS
@@ -114,11 +115,7 @@ def ordered(asked: Inquiry, key: str | None) -> list[Answer]:
         return sorted(answers, key=lambda item: (item.fit.fits is False, -(item.tok_per_s or 0.0)))
     if key is None:
         return answers
-    if key not in _SORTS:
-        raise UsageError(f"cannot sort by '{key}'", f"one of {', '.join(_SORTS)}")
-    by, descending = _SORTS[key]
-    known = [item for item in answers if by(item) is not None]
-    return sorted(known, key=by, reverse=descending) + [item for item in answers if by(item) is None]
+    return by_key(answers, key, _SORTS)
 
 
 def tokens(text: str) -> int:

@@ -5,7 +5,7 @@
   let texts = settings.usual();
   let asked = null;
   let result = null;
-  let written = "";
+  let shown = ""; // the fragment that the page stands for
 
   function fill(select, pairs) {
     select.replaceChildren(...pairs.map(([value, text]) => element("option", { value }, text)));
@@ -44,13 +44,15 @@
     by("settings").addEventListener("submit", (event) => event.preventDefault());
     for (const view of ["compare", "llm"]) by(`view-${view}`).addEventListener("click", () => change({ view }));
     by("copy").addEventListener("click", copy);
+    by("skip").addEventListener("click", skip);
     by("cards").open = window.matchMedia("(min-width: 960px)").matches;
-    window.addEventListener("hashchange", () => location.hash !== written && load());
+    window.addEventListener("hashchange", () => location.hash !== shown && load());
     new ResizeObserver(() => result && draw()).observe(by("results"));
     load();
   }
 
   function load() {
+    shown = location.hash;
     const parsed = settings.parse(location.hash.replace(/^#/, ""));
     texts = parsed.texts;
     asked = null;
@@ -59,13 +61,21 @@
 
   function change(some) {
     texts = { ...texts, ...some };
-    written = `#${settings.fragment(texts)}`;
-    try {
-      history.replaceState(null, "", written);
-    } catch {
-      location.hash = written; // where a browser will have no history for files, or not so fast
-    }
     render([]);
+    // What counts goes into the address, not a half word that is refused: the link shows what this page shows.
+    shown = `#${settings.fragment(asked.texts)}`;
+    try {
+      history.replaceState(null, "", shown);
+    } catch {
+      location.hash = shown; // where a browser will have no history for files, or not so fast
+    }
+  }
+
+  // The link's own way would put its name in the place of the settings.
+  function skip(event) {
+    event.preventDefault();
+    by("results-heading").focus();
+    by("results-heading").scrollIntoView();
   }
 
   const chosen = () => asked.cards.map((card) => card.id);
@@ -107,23 +117,19 @@
   const prices = (wanted) =>
     [...by("chosen").querySelectorAll("input")]
       .filter((input) => input.value.trim() && wanted(input.dataset.card))
-      .map((input) => `${input.dataset.card}=${input.value.trim().replaceAll(",", ".")}`)
+      .map((input) => settings.pricePart(input.dataset.card, input.value.trim()))
       .join(",");
 
   // The prices as they were written, so that a wrong one stays in its field.
   const priceTexts = () =>
     new Map(
-      texts.cost
-        .split(",")
-        .filter((part) => part.includes("="))
-        .map((part) => {
-          const place = part.lastIndexOf("=");
-          try {
-            return [catalogue.find(part.slice(0, place).trim()).id, part.slice(place + 1)];
-          } catch {
-            return ["", ""];
-          }
-        }),
+      settings.priceParts(texts.cost).map(([name, text]) => {
+        try {
+          return [catalogue.find(name).id, text];
+        } catch {
+          return ["", ""];
+        }
+      }),
     );
 
   function showCards(cards) {
@@ -140,7 +146,6 @@
       ...cards.map((card, index) => {
         const price = element("input", {
           type: "text",
-          inputmode: "decimal",
           "data-card": card.id,
           "aria-label": `price of ${card.id} in $ per hour`,
           autocomplete: "off",
@@ -194,8 +199,7 @@
     by("caption").textContent = result.caption;
     by("lead").textContent = result.lead;
     by("lead").hidden = result.lead === "";
-    const sort = asked.view === "llm" ? asked["sort-llm"] : asked.sort;
-    table.show(by("table"), asked.view, result, sort, asked.peak, (key) => {
+    table.show(by("table"), asked.view, result, result.sort, asked.peak, (key) => {
       const name = asked.view === "llm" ? "sort-llm" : "sort";
       const focused = document.activeElement?.dataset?.sort;
       change({ [name]: key });
@@ -206,7 +210,10 @@
     by("empty").hidden = asked.cards.length > 0;
     by("frame").hidden = asked.cards.length === 0;
     by("remarks").replaceChildren(...result.remarks.map((text) => element("p", {}, text)));
-    by("command").textContent = work.command({ ...texts, view: asked.view }, asked);
+    const command = work.command(asked, result.sort);
+    by("command").textContent = command ?? "";
+    by("command").hidden = command === null;
+    by("no-command").hidden = command !== null;
     draw();
     complain(problems);
   }

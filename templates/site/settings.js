@@ -4,8 +4,9 @@ const settings = (() => {
   const LONGEST = 20000;
 
   const whole = (option, low, high) => (text) => {
-    const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : NaN;
-    if (Number.isNaN(value)) throw new errors$UsageError(`${option} must be a whole number, not ${py.repr(text)}`);
+    if (!/^[+-]?\d+(_\d+)*$/.test(text.trim()))
+      throw new errors$UsageError(`${option} must be a whole number, not ${py.repr(text)}`, written(text));
+    const value = py.float(text);
     llm_question$in_range(option, value, low, high);
     return value;
   };
@@ -13,9 +14,12 @@ const settings = (() => {
     try {
       return py.float(text);
     } catch {
-      throw new errors$UsageError(`${option} must be a number, not ${py.repr(text)}`);
+      throw new errors$UsageError(`${option} must be a number, not ${py.repr(text)}`, written(text));
     }
   };
+  // One rule for every field, the command line's: a comma is refused, since 1,000 is one to some and a thousand to others.
+  const written = (text) =>
+    text.includes(",") ? "a point before decimals, nothing between thousands: 1.5, 1500" : "";
   const sortKey = (known) => (text) => {
     const key = text.replace(/^-/, "");
     if (!known.has(key))
@@ -88,15 +92,19 @@ const settings = (() => {
   }
 
   // What the texts mean; `problems` gets a sentence for each that means nothing. In place of such a one stands what
-  // there was before, so that half a word is not answered with something else.
+  // there was before, so that half a word is not answered with something else. `texts` of the answer are those that
+  // count.
   function read(texts, problems, before = {}) {
-    const found = {};
+    const found = { texts: {} };
     for (const [name, setting] of Object.entries(ALL)) {
       const value = attempt(() => setting.read(texts[name]), problems, name);
       found[name] = value !== undefined ? value : name in before ? before[name] : setting.read(setting.usual);
+      found.texts[name] = value !== undefined ? texts[name] : (before.texts?.[name] ?? setting.usual);
     }
     found.cards = chosen(texts.cards, problems);
     found.prices = prices(texts.cost, found.cards, problems);
+    if (texts.cards !== "all") found.texts.cards = found.cards.map((card) => card.id).join(",");
+    found.texts.cost = priceList(found.prices);
     return found;
   }
 
@@ -124,14 +132,44 @@ const settings = (() => {
     return [...found.values()];
   }
 
-  function prices(text, cards, problems) {
-    let found = py.dict([]);
-    for (const part of text.split(",").filter((item) => item.trim())) {
-      const one = attempt(() => prices$prices([part], catalogue, cards), problems, "cost");
-      if (one) found = py.union(found, one);
+  // CARD=X,... in parts of a name and a text. What a field holds may have any character, so it is encoded once more.
+  const pricePart = (id, text) => `${id}=${encodeURIComponent(text)}`;
+
+  const priceParts = (text) =>
+    text
+      .split(",")
+      .filter((part) => part.trim())
+      .map((part) => {
+        const place = part.lastIndexOf("=");
+        return [part.slice(0, Math.max(place, 0)).trim(), decoded(part.slice(place + 1))];
+      });
+
+  function decoded(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
     }
-    return found;
   }
 
-  return { ALL, usual, parse, fragment, read, attempt, ids };
+  function prices(text, cards, problems) {
+    const found = new Map();
+    const one = (name, price) => {
+      number(`price of ${name || "a card"}`, price);
+      const [[id, value]] = prices$prices([`${name}=${price}`], catalogue, cards).pairs();
+      if (found.has(id)) throw new errors$UsageError(`${id} has two prices`, "the first one counts");
+      found.set(id, value);
+    };
+    for (const [name, price] of priceParts(text)) attempt(() => one(name, price), problems, "cost");
+    return py.dict([...found]);
+  }
+
+  // As `--cost` takes them, and with every digit.
+  const priceList = (found) =>
+    found
+      .pairs()
+      .map(([id, price]) => `${id}=${py.str(price)}`)
+      .join(",");
+
+  return { ALL, usual, parse, fragment, read, attempt, ids, priceList, pricePart, priceParts };
 })();

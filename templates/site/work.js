@@ -2,28 +2,17 @@
 const work = (() => {
   const shown = (value) => value ?? null;
 
-  // Items by a sort key of the command line; a dash before it turns the known ones round.
-  function ordered(items, key, sort, sorts) {
-    if (key === null) return items;
-    const name = key.replace(/^-/, "");
-    const found = sort(items, name);
-    if (name === key) return found;
-    const by = py.item(sorts, name)[0];
-    const known = found.filter((item) => by(item) !== null);
-    return [...known.reverse(), ...found.filter((item) => by(item) === null)];
-  }
-
   function compare(asked, problems) {
     const { peak: choice, ai, cards, prices } = asked;
     const every = compare$compare(cards, (card) => choice.roof(card), ai, prices);
-    const sort = (items, key) => comparing$ordered(items, key);
-    const attempted = settings.attempt(() => ordered(every, asked.sort, sort, comparing$_SORTS), problems, "sort");
+    const attempted = settings.attempt(() => comparing$ordered(every, asked.sort), problems, "sort");
     const standings = attempted ?? every;
     // With very many cards the sentence that names them all stands below the table.
     const sentence = compare$sentence(standings);
     const lead = sentence.length > 300 ? "" : sentence;
     return {
       standings,
+      sort: attempted ? asked.sort : null,
       lead,
       caption: ai === null ? "What the cards have" : comparing$caption(ai, choice),
       columns: comparing$columns(standings, ai, choice),
@@ -59,15 +48,13 @@ const work = (() => {
     const question = new llm_answer$Question(load, found.quant, asked.overhead, asked.prices, py.frozenset());
     const assumptions = [...found.assumptions, ...llm_question$assumed(question, asked.cards, asked.kv, found)];
     const inquiry = new llm_question$Inquiry(found, question, asked.cards, assumptions);
-    const sort = (_, key) => llm_question$ordered(inquiry, key);
-    const every = llm_question$ordered(inquiry, null);
-    const sorting = () => ordered(every, asked["sort-llm"], sort, llm_question$_SORTS);
-    const answers = settings.attempt(sorting, problems, "sort-llm") ?? every;
+    const answers = llm_question$ordered(inquiry, asked["sort-llm"]);
     const watt = asked.watt === "1";
     const [main, layouts, costs] = llm_table$columns(question, answers, watt);
     const seen = main.findIndex((column) => column.head === "seen");
     return {
       answers,
+      sort: asked["sort-llm"],
       question,
       caption: llm_table$title(found, question),
       lead: site_lead$lead(answers),
@@ -96,18 +83,15 @@ const work = (() => {
     return marks.filter((mark) => mark.intensity > 0 && Number.isFinite(mark.intensity));
   }
 
-  // The same question for a terminal.
-  function command(texts, asked) {
+  // The same question for a terminal, of what counts and in that order; null where there is none to ask.
+  function command(asked, sort) {
+    const { texts } = asked;
     const cards = asked.cards.map((card) => card.id);
-    const prices = asked.prices
-      .pairs()
-      .map(([id, price]) => `${id}=${py.format(price, "g")}`)
-      .join(",");
-    const sort = texts.view === "llm" ? texts["sort-llm"] : texts.sort;
+    if (cards.length === 0) return null;
     const words = (...pairs) =>
       pairs.filter(([, value]) => value).map(([option, value]) => `${option} ${quoted(value)}`);
-    const both = words(["--cost", prices], ["--sort", sort.replace(/^-/, "")]);
-    if (texts.view === "compare") {
+    const both = words(["--cost", settings.priceList(asked.prices)], ["--sort", sort]);
+    if (asked.view === "compare") {
       return [
         "kmrun compare",
         ...cards,

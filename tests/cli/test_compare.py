@@ -94,6 +94,8 @@ def test_sorting_puts_the_unknown_last(kmrun) -> None:
     assert order("ridge") == ["h100-sxm", "t4", "tpu-v5e"]
     assert order("memory") == ["h100-sxm", "tpu-v5e", "t4"]
     assert order("name") == ["h100-sxm", "t4", "tpu-v5e"]
+    assert order("-name") == ["tpu-v5e", "t4", "h100-sxm"]
+    assert order("-attainable") == ["t4", "h100-sxm", "tpu-v5e"]
 
 
 def test_a_card_without_the_figure_is_named_not_guessed(kmrun) -> None:
@@ -179,6 +181,8 @@ def test_a_case_that_gives_no_intensity_is_an_error(kmrun, suite: Path, pattern:
             "error: --cost names t4, which is not compared\nhint: compared: rtx-4090\n",
         ),
         (["4090", "--sort", "beauty"], "error: cannot sort by 'beauty'"),
+        (["4090", "--sort", "-beauty"], "error: cannot sort by '-beauty'"),
+        (["4090", "--sort", "-cost"], "error: nothing to sort by: --sort cost needs prices"),
         (["4090", "--sort", "attainable"], "error: nothing to sort by: --sort attainable needs an intensity"),
         (["4090", "--sort", "value", "--ai", "1"], "error: nothing to sort by: --sort value needs an inten"),
         (["4090", "-k", "x"], "error: -k names a case of a suite, but there is no --suite"),

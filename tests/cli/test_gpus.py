@@ -84,6 +84,7 @@ def test_the_whole_list_fits_100_columns(kmrun) -> None:
         (["--vendor", "AMD", "--min-vram", "200", "--sort", "vram"], ["mi350x", "mi355x", "mi325x"]),
         (["mi3", "--sort", "fp8"], ["mi355x", "mi350x", "mi300x", "mi325x", "mi300a"]),
         (["mi3", "--sort", "name"], ["mi300a", "mi300x", "mi325x", "mi350x", "mi355x"]),
+        (["mi3", "--sort", "-name"], ["mi355x", "mi350x", "mi325x", "mi300x", "mi300a"]),
         (["no such card"], []),
     ],
 )

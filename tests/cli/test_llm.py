@@ -185,6 +185,8 @@ def test_sorting(rows) -> None:
 
     assert order("decode") == ["h100-sxm", "rtx-4090", "m2-ultra"]
     assert order("name") == ["h100-sxm", "m2-ultra", "rtx-4090"]
+    assert order("-name") == ["rtx-4090", "m2-ultra", "h100-sxm"]
+    assert order("-value") == ["h100-sxm", "rtx-4090", "m2-ultra"]
     assert order("cost") == order("value") == ["rtx-4090", "h100-sxm", "m2-ultra"]
     assert order("context")[-1] == order("fits")[-1] == "m2-ultra"
 

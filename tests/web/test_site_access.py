@@ -3,7 +3,7 @@
 import pytest
 
 from web.pages import watched
-from web.site_page import rows
+from web.site_page import fragment, rows
 
 
 def test_by_keyboard_alone(tab, site):
@@ -20,6 +20,11 @@ def test_by_keyboard_alone(tab, site):
         raise AssertionError(f"Tab never came to {selector}")
 
     reach("#skip")
+    link = fragment(page)
+    press("Enter")
+    assert page.evaluate("document.activeElement.id") == "results-heading"
+    assert fragment(page) == link
+    page.locator("#skip").focus()
     reach("#view-llm")
     press("Enter")
     reach("#ctx")
@@ -113,7 +118,17 @@ def test_it_can_be_printed(tab, site):
 
 def test_without_javascript_it_says_so(browser, site):
     with watched(browser, javascript=False) as opened:
-        assert "needs JavaScript" in opened.open(site).locator("noscript").inner_text()
+        page = opened.open(site)
+        assert "needs JavaScript" in page.locator("noscript p").inner_text()
+        assert (
+            page.locator("input, select, button, summary, #table, code:empty").locator("visible=true").count()
+            == 0
+        )
+        assert "address" not in page.locator("body").inner_text()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.url.endswith("#results-heading")
+        assert page.locator("#results-heading:target").is_visible()
 
 
 def test_pictures_to_look_at(tab, site):
