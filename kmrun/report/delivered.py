@@ -140,8 +140,7 @@ def _load(found: Delivered) -> str:
     if found.load is None:
         return ""
     stolen = f", {found.load.steal:.2f} stolen by the host" if found.load.steal >= _LEAST_SHOWN else ""
-    of = f" of {found.device.threads}" if found.device.threads else ""
-    return f"used by others meanwhile: {found.load.others:.2f}{of} cores{stolen}"
+    return f"load by others meanwhile: {found.load.others:.2f} cores{stolen}"
 
 
 def _doubts(found: Delivered) -> list[str]:

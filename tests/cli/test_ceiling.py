@@ -3,13 +3,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import pytest
 
 from kmrun.cli import ceiling
+from kmrun.core.cpu_load import CpuLoad
 from kmrun.core.measurement import Bandwidth, Ceilings, MatmulRate, RunDevice
 from kmrun.core.telemetry import Telemetry
+from kmrun.measure.delivering import timeout_s
 from kmrun.measure.watch import Stretch
 
 H100 = RunDevice(
@@ -54,11 +57,12 @@ class Measuring:
         self.on_cpu = device.kind == "cpu"
         self.environment = {"torch": "2.13.0", "cuda": "13.0", "hip": None, "isolation": "paired"}
         self.asked: list[Any] = []
+        self.load: CpuLoad | None = None
         self.watch = self
 
     @contextmanager
     def stretch(self) -> Iterator[Stretch]:
-        yield Stretch(0.0, MEANWHILE)
+        yield Stretch(0.0, MEANWHILE, self.load)
 
     def __enter__(self) -> Self:
         return self
@@ -147,6 +151,7 @@ def test_the_user_may_say_which_card(kmrun, measuring) -> None:
         (("--device", "tpu"), "error: --device tpu: no such device"),
         (("--dtype", "floaty"), "error: --dtype floaty: no such dtype"),
         (("--mb", "-1"), "error: --mb must be a positive number of MB, not -1"),
+        (("--mb", "1e-9"), "error: --mb 1e-09: too small to be measured\nhint: at least 0.1, in MB"),
         (("--card", "no-such-card"), "error: unknown card 'no-such-card'"),
     ],
 )
@@ -181,6 +186,69 @@ def test_what_does_not_fit_is_a_sentence() -> None:
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("error: the ceilings need 1000 TB of ")
     assert done.stderr.endswith("hint: a smaller --mb or --matmul-n\n")
+
+
+def test_memory_that_is_refused_is_a_sentence() -> None:
+    command = "ceiling --device cpu --mb 8000 --matmul-n 32 --dtype fp32"
+    words = f"ulimit -v 7400000; exec {sys.executable} -m kmrun {command}"
+    done = subprocess.run(["sh", "-c", words], text=True, capture_output=True, check=False)
+    if "that are free" in done.stderr:
+        pytest.skip("this machine has less memory than is asked for")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: the ceilings cannot be measured: the system refuses the memory")
+    assert "Traceback" not in done.stderr
+
+
+CPU = RunDevice("cpu", None, "A CPU", 16 << 30, threads=8, cache_bytes=32 << 20)
+ON_CPU = Ceilings((Bandwidth("copy", 10**9, 30e9), Bandwidth("read", 10**9, 40e9)), wall_ns=2e9)
+
+
+def test_a_set_in_the_cache_is_not_the_memory_s_bandwidth(kmrun, measuring) -> None:
+    measuring(H100, replace(FOUND, bandwidths=(Bandwidth("copy", 99 << 20, 9e12),)))
+    ran = kmrun("ceiling")
+    assert "honest 100 %" not in ran.out
+    assert "  copy              104 MB     9.00 TB/s" in ran.out.splitlines()
+    assert (
+        "These bandwidths are the cache's, and no 100 % of the memory: 104 MB is less than twice" in ran.out
+    )
+    found = json.loads(kmrun("ceiling", "--json").out)
+    assert (found["in_cache"], found["bandwidths"][0]["fraction"]) == (True, None)
+    measuring(H100, replace(FOUND, bandwidths=(Bandwidth("copy", 100 << 20, 3e12),)))
+    assert "Use this as the honest 100 %" in kmrun("ceiling").out
+
+
+def test_what_others_used_of_a_cpu_stands_beside_its_figures(kmrun, measuring) -> None:
+    fake = measuring(CPU, ON_CPU)
+    fake.load = CpuLoad(2.0, own=7.5, others=0.05, steal=0.0)
+    ran = kmrun("ceiling")
+    assert "  load by others meanwhile: 0.05 cores" in ran.out.splitlines()
+    assert "Use this as the honest 100 %" in ran.out
+    fake.load = CpuLoad(2.0, own=6.0, others=1.5, steal=0.25)
+    ran = kmrun("ceiling")
+    assert "  load by others meanwhile: 1.50 cores, 0.25 stolen by the host" in ran.out.splitlines()
+    assert "The figures are low, and not the honest 100 %" in ran.out
+    found = json.loads(kmrun("ceiling", "--json").out)
+    assert found["load"] == {"own_cores": 6.0, "other_cores": 1.5, "stolen_cores": 0.25}
+    assert found["disturbed"] is True
+    fake.load = CpuLoad(2.0, own=7.5, others=0.0, steal=0.5)
+    assert json.loads(kmrun("ceiling", "--json").out)["disturbed"] is True
+
+
+def test_a_narrow_terminal(kmrun, measuring, monkeypatch) -> None:
+    monkeypatch.setattr("kmrun.cli.terminal.terminal_width", lambda: 40)
+    measuring(H100)
+    lines = kmrun("ceiling").out.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert "  Use this as the honest 100 %: the best" in lines
+
+
+def test_the_time_out_follows_what_is_asked_for() -> None:
+    usual = timeout_s(0, 5, (), 5, on_cpu=True)
+    assert usual == 120
+    # 17 GB took 112 s on a machine of two cores that others used.
+    assert timeout_s(17 * 10**9, 5, (), 5, on_cpu=True) > 5 * 112
+    assert timeout_s(17 * 10**9, 5, (), 5, on_cpu=False) < 240
+    assert timeout_s(0, 5, (8192,), 2, on_cpu=True) > timeout_s(0, 5, (8192,), 1, on_cpu=True) > usual
 
 
 def test_others_on_the_card_are_told(kmrun, measuring) -> None:

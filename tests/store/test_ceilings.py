@@ -180,3 +180,16 @@ def test_what_cannot_be_named_is_not_kept() -> None:
     assert key_of(GPU, Claim(), "2.13.0") is None
     assert key_of(replace(GPU, uuid=None), known, "2.13.0") is None
     assert key_of(CPU, known, "2.13.0") is None
+
+
+def test_a_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert cache_folder() is None
+    cache = CeilingCache(clock)
+    cache.keep(KEY, RATES)
+    assert cache.find(KEY) == ()

@@ -1,0 +1,39 @@
+"""Lines that are laid out for 100 columns, on narrower terminals."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kmrun.report.fitting import fitted
+
+WORDS = st.lists(
+    st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=12), max_size=20
+)
+
+
+def test_what_follows_stands_under_the_second_column() -> None:
+    assert fitted(["  card    a name of several words that goes on"], 30) == [
+        "  card    a name of several",
+        "          words that goes on",
+    ]
+
+
+def test_columns_close_up_before_they_leave_too_little() -> None:
+    line = "  memory in use (nvml)                450 of 15360 MiB"
+    assert fitted([line], 42) == ["  memory in use (nvml)  450 of 15360 MiB"]
+    assert fitted([line], 30) == ["  memory in use (nvml)  450 of", "    15360 MiB"]
+
+
+def test_a_rule_is_cut() -> None:
+    assert fitted(["  " + "-" * 48 + " " + "-" * 14], 20) == ["  " + "-" * 18]
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    lines = ["", "  a      b", "cpu: x"]
+    assert fitted(lines, 20) == lines
+
+
+@given(WORDS, st.sampled_from([" ", "  ", "      "]), st.integers(20, 120))
+def test_no_word_is_lost_and_no_line_too_long(words: list[str], gap: str, width: int) -> None:
+    lines = fitted(["  " + gap.join(words)], width)
+    assert all(len(line) <= width for line in lines)
+    assert " ".join(lines).split() == words
