@@ -31,6 +31,8 @@ UNEXPLAINED = 0.75
 """A card that names no reasons is taken to be slowed down below this share of its own median clock."""
 ENOUGH = 0.5
 """Share of the samples that must survive."""
+STEADY = 0.02
+"""Share by which a locked clock may move: cards hold multiples of about 15 MHz."""
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
 
 
@@ -107,6 +109,25 @@ def survivors(
     gone = len(kept) - sum(kept)
     sentence = f"{gone} of {len(kept)} samples dropped: {', '.join(causes)}" if gone else ""
     return Survivors(tuple(kept), sentence)
+
+
+def unheld(clocks: Sequence[float], usual_mhz: float | None, highest_mhz: float | None) -> str:
+    """Return why a clock that was locked to the card's base clock is not held, empty when nothing shows that.
+
+    Args:
+        clocks: readings under load, in MHz.
+        usual_mhz: what the card held under an earlier load of the run, None before there was one.
+        highest_mhz: the highest clock of the card. Its base clock lies below: a card at the highest was not locked.
+    """
+    if not clocks:
+        return ""
+    seen = [*clocks, *([usual_mhz] if usual_mhz else [])]
+    low, high = min(seen), max(seen)
+    if low < (1 - STEADY) * high:
+        return f"it moved between {low:.0f} and {high:.0f} MHz"
+    if highest_mhz and low >= (1 - STEADY) * highest_mhz:
+        return f"it was the card's highest, {high:.0f} MHz, under load"
+    return ""
 
 
 def next_pause(pause_s: float, slowed: bool) -> float:

@@ -9,6 +9,8 @@ from kmrun.device.cuda_driver import CudaDriver
 from kmrun.device.rocm import HipRuntime
 from kmrun.errors import EnvironmentLacks
 
+Kind = Literal["cpu", "cuda", "rocm"]
+"""Of a device, as torch's build tells it."""
 DRIVER_S = 20.0
 """How long a driver may take to start: it may have to load its kernel module."""
 
@@ -29,15 +31,17 @@ class ChosenGpu:
         return self.uuid or self.pci_address or f"{self.vendor}-{self.index}"
 
 
-def chosen_gpu(device: str) -> ChosenGpu | None:
+def chosen_gpu(device: str, kind: Kind | None = None) -> ChosenGpu | None:
     """Return the GPU that torch will take for `auto`, `cuda` or `cuda:N`; None for a CPU, or where none answers.
 
+    `kind` is what torch was built for and runs on; None where torch was not asked: then any driver's first counts.
     The driver is asked under the environment that the sides inherit, so its order is torch's. No context is made.
     """
-    if device == "cpu":
+    if "cpu" in (device, kind):
         return None
+    vendors = {"cuda": (_nvidia,), "rocm": (_amd,)}.get(kind or "", (_nvidia, _amd))
     index = int(device.partition(":")[2] or 0)
-    for ask in (_nvidia, _amd):
+    for ask in vendors:
         try:
             return bounded("the GPU's driver", DRIVER_S, partial(ask, index))
         except (EnvironmentLacks, NoAnswer):

@@ -13,22 +13,31 @@ from pathlib import Path
 from typing import Any
 
 from kmrun.core.measurement import RunDevice
-from kmrun.device.chosen import ChosenGpu, chosen_gpu
-from kmrun.device.occupied import HeldClock, Load, device_lock, foreign_load, held_clock, load_of
+from kmrun.device.chosen import ChosenGpu, Kind, chosen_gpu
+from kmrun.device.occupied import (
+    HeldClock,
+    Load,
+    device_lock,
+    foreign_load,
+    held_clock,
+    load_of,
+    unknown_load,
+)
 from kmrun.device.sensor_blocks import nvml_facts, smi_facts
 from kmrun.errors import EnvironmentLacks
 
 WAIT_S = 600.0
 _LOOK_S = 0.5
 _NO_GPU = "only a GPU's clock can be held"
+_UNNAMED = "its driver does not answer to kmrun"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What is known of a GPU before a run touches it; empty for a CPU.
 
-    `foreign` says who else uses it, empty when nobody seems to. `facts` is NVML's block, `driver` its version.
-    `clock` is the clock that was to be held, None when that was not asked for.
+    `foreign` says who else uses it, empty when nobody seems to; `unknown` why nobody can say that. `facts` is NVML's
+    block, `driver` its version. `clock` is the clock that was to be held, None when that was not asked for.
     """
 
     gpu: ChosenGpu | None = None
@@ -36,6 +45,7 @@ class Claim:
     facts: Mapping[str, Any] = field(default_factory=dict)
     driver: str | None = None
     clock: HeldClock | None = None
+    unknown: str = ""
 
     @property
     def holds_clock(self) -> bool:
@@ -52,7 +62,10 @@ def known_by(device: RunDevice, claim: Claim) -> RunDevice:
 
 
 def about(claim: Claim, device: RunDevice) -> dict[str, Any]:
-    """Return what a result's environment says of a claim: the driver, the power limit, and what may disturb."""
+    """Return what a result's environment says of a claim: the driver, the power limit, and what may disturb.
+
+    `foreign_load` is empty where nobody seems to use the GPU, None where that is not known.
+    """
     clock = claim.clock
     if device.kind == "cpu":
         unlocked = {"clocks_locked": False, "clocks_not_locked_because": _NO_GPU}
@@ -61,7 +74,8 @@ def about(claim: Claim, device: RunDevice) -> dict[str, Any]:
         "driver": claim.driver,
         "power_limit_w": claim.facts.get("power_limit_w"),
         "ecc": claim.facts.get("ecc"),
-        "foreign_load": claim.foreign or None,
+        "foreign_load": None if claim.unknown else claim.foreign,
+        "foreign_load_unknown_because": claim.unknown or None,
         "clocks_locked": claim.holds_clock,
         "clocks_not_locked_because": (clock.why_not or None) if clock is not None else None,
     }
@@ -70,6 +84,7 @@ def about(claim: Claim, device: RunDevice) -> dict[str, Any]:
 @contextmanager
 def claimed(
     device: str,
+    kind: Kind,
     *,
     lock_clocks: bool = False,
     tell: Callable[[str], object] = lambda _: None,
@@ -78,36 +93,39 @@ def claimed(
 ) -> Iterator[Claim]:
     """Claim the GPU that `device` names (`auto`, `cpu`, `cuda`, `cuda:N`) while the block runs.
 
-    Waits for another run of kmrun on it, and tells so once. A clock that cannot be held is told, too, and measured
-    without.
+    `kind` is what torch is going to run on: a driver may show a GPU that a torch for CPUs does not use. Waits for
+    another run of kmrun on it, and tells so once. A clock that cannot be held is told, too, and measured without.
 
     Raises:
         EnvironmentLacks: the other run does not end within `wait_s`; or, at the end, the clock cannot be given back.
     """
-    gpu = chosen_gpu(device)
+    gpu = chosen_gpu(device, kind)
     if gpu is None:
-        clock = HeldClock(None, _NO_GPU) if lock_clocks else None
-        if clock is not None:
-            tell(f"warning: clocks are not locked: {clock.why_not}\n")
-        yield Claim(clock=clock)
+        clock = HeldClock(None, _NO_GPU if kind == "cpu" else _UNNAMED) if lock_clocks else None
+        _tell_unlocked(clock, tell)
+        yield Claim(clock=clock, unknown="" if kind == "cpu" else _UNNAMED)
         return
     with ExitStack() as stack:
         _take_turn(stack, gpu, tell, wait_s, folder)
         facts, driver, load = _facts_of(gpu)
         held = None
         if lock_clocks:
-            held = stack.enter_context(_held(gpu, load.note))
-            if not held.held:
-                tell(f"warning: clocks are not locked: {held.why_not}\n")
-        yield Claim(gpu, foreign_load(load), facts, driver, held)
+            held = stack.enter_context(_held(gpu, load.note, tell))
+        _tell_unlocked(held, tell)
+        yield Claim(gpu, foreign_load(load), facts, driver, held, unknown_load(load))
+
+
+def _tell_unlocked(clock: HeldClock | None, tell: Callable[[str], object]) -> None:
+    if clock is not None and not clock.held:
+        tell(f"warning: clocks are not locked: {clock.why_not}\n")
 
 
 def _facts_of(gpu: ChosenGpu) -> tuple[Mapping[str, Any], str | None, Load]:
     """Return the block of the GPU's sensors, its driver's version, and the load on it."""
     if gpu.vendor == "nvidia":
-        facts, driver, note = nvml_facts(gpu.uuid, gpu.pci_address)
+        facts, driver, note = nvml_facts(gpu.uuid, gpu.pci_address, gpu.is_mig)
         # A library that does not answer is not asked again: each question may cost its whole time limit.
-        return facts, driver, load_of(gpu.uuid, gpu.pci_address) if facts else Load(note=note)
+        return facts, driver, load_of(gpu.uuid, gpu.pci_address, gpu.is_mig) if facts else Load(note=note)
     facts = smi_facts(gpu.pci_address)
     return (
         facts,
@@ -116,12 +134,12 @@ def _facts_of(gpu: ChosenGpu) -> tuple[Mapping[str, Any], str | None, Load]:
     )
 
 
-def _held(gpu: ChosenGpu, silent: str) -> AbstractContextManager[HeldClock]:
+def _held(gpu: ChosenGpu, silent: str, tell: Callable[[str], object]) -> AbstractContextManager[HeldClock]:
     """Hold the GPU's clock; `silent` says why its sensors do not answer, which is then why not."""
     if silent:
         return nullcontext(HeldClock(None, silent))
     if gpu.vendor == "nvidia":
-        return held_clock(gpu.uuid, None, gpu.pci_address)
+        return held_clock(gpu.uuid, None, gpu.pci_address, tell)
     return nullcontext(HeldClock(None, "kmrun locks the clocks of NVIDIA's GPUs only"))
 
 

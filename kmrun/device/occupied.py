@@ -3,13 +3,15 @@
 import contextlib
 import os
 import re
+import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from kmrun.core.clocks import STEADY
 from kmrun.core.units import BYTES, format_quantity
 from kmrun.device.bounded import NoAnswer, bounded
 from kmrun.errors import EnvironmentLacks
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 5.0
 FOREIGN_BYTES, FOREIGN_SHARE = 512 << 20, 0.02
-_STEP = 0.02
-"""Cards hold multiples of about 15 MHz."""
+_COMMON = ("/run/lock", "/var/lock", "/dev/shm", "/tmp")
+"""Where locks may lie: the same for every user and whatever TMPDIR says, or two runs would not see each other."""
 
 T = TypeVar("T")
 
@@ -48,9 +50,9 @@ class HeldClock:
         return not self.why_not
 
 
-def load_of(uuid: str | None, pci_address: str | None = None) -> Load:
+def load_of(uuid: str | None, pci_address: str | None = None, is_mig: bool = False) -> Load:
     """Return the load on an NVIDIA GPU. To find foreign load, ask before anything of one's own runs there."""
-    found, why = _with_device(uuid, pci_address, lambda device: device.load())
+    found, why = _with_device(uuid, pci_address, lambda device: device.load(), is_mig)
     if found is None:
         return Load(note=why)
     used, total, pids = found
@@ -83,17 +85,33 @@ def foreign_load(load: Load) -> str:
     return ""
 
 
+def unknown_load(load: Load) -> str:
+    """Return why nobody can say whether others use a GPU, empty where that can be said.
+
+    Processes that are seen are known; an empty list proves nothing, but then memory speaks.
+    """
+    if load.processes or load.memory_bytes is not None:
+        return ""
+    return load.note or "its driver tells neither the memory in use nor the processes"
+
+
 @contextmanager
 def held_clock(
-    uuid: str | None, mhz: int | None = None, pci_address: str | None = None
+    uuid: str | None,
+    mhz: int | None = None,
+    pci_address: str | None = None,
+    tell: Callable[[str], object] = lambda _: None,
 ) -> Iterator[HeldClock]:
-    """Hold an NVIDIA GPU's SM clock while the block runs, check that it does, and give it back.
+    """Set an NVIDIA GPU's SM clock while the block runs, and give it back.
 
     `mhz` None is the card's base clock, which it holds under any load. Needs the right to (root, as a rule):
-    otherwise nothing is changed and `why_not` says so.
+    otherwise nothing is changed and `why_not` says so. NVML tells nobody at which clock a card is locked, and an idle
+    one rests below it: here only a clock above `mhz` shows that the card did not take it. Whether it holds is seen
+    under load (`core.clocks.unheld`).
 
     Raises:
-        EnvironmentLacks: at the end, when the card does not take its clock back; it would stay slow unnoticed.
+        EnvironmentLacks: at the end, when the card does not take its clock back; it would stay slow unnoticed. Where
+            something else ends the block, that is raised, and this is told.
     """
     from kmrun.device.sampler import clock
 
@@ -102,23 +120,32 @@ def held_clock(
         if refused is not None:
             return False, refused
         seen = device.read(clock()).sm_mhz
-        # An idle card rests below the clock it was given; above it, it did not take it.
-        wrong = seen is not None and mhz is not None and seen > mhz * (1 + _STEP)
+        wrong = seen is not None and mhz is not None and seen > mhz * (1 + STEADY)
         return True, f"the card runs at {seen:.0f} MHz all the same" if wrong else ""
 
+    def given_back() -> str:
+        """Return what the card says to that, empty when it is well."""
+        if locked is False:
+            return ""
+        answer, lost = _with_device(uuid, pci_address, lambda device: (device.unlock_sm_clock(),))
+        refused = answer[0] if answer else lost
+        return f"the card's SM clock could not be given back: {refused}" if refused and locked else ""
+
+    hint = "`nvidia-smi --reset-gpu-clocks` does it"
     locked: bool | None = None  # not known: an interrupt, or a library that hangs, may come between
     try:
         found, why = _with_device(uuid, pci_address, lock)
         if found is not None:
             locked, why = found
         yield HeldClock(mhz, why)
-    finally:
-        if locked is not False:
-            answer, lost = _with_device(uuid, pci_address, lambda device: (device.unlock_sm_clock(),))
-            refused = answer[0] if answer else lost
-            if refused and locked:
-                sentence = f"the card's SM clock could not be given back: {refused}"
-                raise EnvironmentLacks(sentence, "`nvidia-smi --reset-gpu-clocks` does it")
+    except BaseException:
+        sentence = given_back()
+        if sentence:
+            tell(f"error: {sentence}\nhint: {hint}\n")
+        raise
+    sentence = given_back()
+    if sentence:
+        raise EnvironmentLacks(sentence, hint)
 
 
 @contextmanager
@@ -134,9 +161,8 @@ def device_lock(uuid: str, folder: Path | None = None) -> Iterator[int | None]:
         yield None
         return
     name = f"kmrun-{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.lock"
-    path = (folder or Path(tempfile.gettempdir())) / name
-    with contextlib.suppress(OSError), path.open("x") as made:
-        os.fchmod(made.fileno(), 0o666)
+    path = (folder or lock_folder()) / name
+    _make(path)
     descriptor = _opened(path)
     try:
         try:
@@ -153,25 +179,58 @@ def device_lock(uuid: str, folder: Path | None = None) -> Iterator[int | None]:
         os.close(descriptor)
 
 
+def lock_folder(common: Sequence[str] = _COMMON) -> Path:
+    """Return the machine's folder of locks: the first where everybody may make files and nobody takes another's away.
+
+    What is asked of a folder does not depend on who asks, so that root and others come to the same.
+    """
+    for name in common:
+        with contextlib.suppress(OSError):
+            mode = Path(name).stat().st_mode
+            shared = (
+                stat.S_ISDIR(mode) and mode & stat.S_ISVTX and mode & stat.S_IWOTH and mode & stat.S_IXOTH
+            )
+            if shared and not os.statvfs(name).f_flag & os.ST_RDONLY:
+                return Path(name)
+    return Path(tempfile.gettempdir())
+
+
+def _make(path: Path) -> None:
+    """Make a lock file that everybody may open, unless there is one. It appears with its rights, never without."""
+    if os.path.lexists(path):
+        return
+    with contextlib.suppress(OSError):  # opening it says what is wrong
+        descriptor, made = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        try:
+            os.fchmod(descriptor, 0o666)
+            os.link(made, path)
+        finally:
+            os.close(descriptor)
+            Path(made).unlink()
+
+
 def _opened(path: Path) -> int:
-    """Open a lock file, never through a link: the folder is everybody's."""
+    """Open a lock file, never through a link: the folder is everybody's. Waits for nobody where it is a pipe."""
     for access in (os.O_RDWR, os.O_RDONLY):
         with contextlib.suppress(OSError):
-            return os.open(path, access | os.O_NOFOLLOW | os.O_CLOEXEC)
+            return os.open(path, access | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     raise EnvironmentLacks(
         f"the lock of this GPU, {path}, cannot be opened", "is it a link, or another user's?"
     )
 
 
 def _with_device(
-    uuid: str | None, pci_address: str | None, ask: "Callable[[NvmlDevice], T]"
+    uuid: str | None,
+    pci_address: str | None,
+    ask: "Callable[[NvmlDevice], T]",
+    is_mig: bool = False,
 ) -> tuple[T | None, str]:
     """Return what NVML says of a device, or None and why there is nothing."""
     from kmrun.device.nvml import Nvml, NvmlLost
 
     def call() -> tuple[T | None, str]:
         with Nvml() as nvml:
-            device = nvml.device(uuid, pci_address)
+            device = nvml.device(uuid, pci_address, is_mig)
             return (None, "NVML does not know this device") if device is None else (ask(device), "")
 
     try:

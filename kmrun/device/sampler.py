@@ -51,8 +51,11 @@ class Source:
     open: Callable[[], AbstractContextManager[Sensors]]
 
 
-def nvml_source(uuid: str | None, pci_address: str | None = None) -> Source:
-    """Return the source of an NVIDIA device by its UUID (a MIG slice's, too), else by its PCI address."""
+def nvml_source(uuid: str | None, pci_address: str | None = None, is_mig: bool = False) -> Source:
+    """Return the source of an NVIDIA device by its UUID (a MIG slice's, too), else by its PCI address.
+
+    A slice (`is_mig`) that the driver does not name has no sensors: the whole GPU's are not its own.
+    """
 
     @contextmanager
     def opened() -> Iterator[Sensors]:
@@ -60,7 +63,7 @@ def nvml_source(uuid: str | None, pci_address: str | None = None) -> Source:
 
         try:
             with Nvml() as nvml:
-                device = nvml.device(uuid, pci_address)
+                device = nvml.device(uuid, pci_address, is_mig)
                 if device is None:
                     raise NoSensors("NVML does not know this device")
                 yield device

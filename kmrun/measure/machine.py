@@ -37,17 +37,28 @@ def find_device(name: str) -> torch.device:
     Raises:
         SideFault: there is no such device here (`no_device`, the environment's fault).
     """
+    device = named_device(name)
+    if device.type == "cpu":
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+    else:
+        torch.cuda.set_device(device)
+    return device
+
+
+def named_device(name: str) -> torch.device:
+    """Return the device that `find_device` would find, and leave it untouched: no memory of a GPU is taken.
+
+    Raises:
+        SideFault: there is no such device here (`no_device`, the environment's fault).
+    """
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "cpu" or (name == "auto" and count == 0):
-        os.environ.setdefault("TRITON_INTERPRET", "1")
         return torch.device("cpu")
     index = int(name.partition(":")[2] or 0)
     if index >= count:
         sentence = f"there is no device cuda:{index}: torch {torch.__version__} sees {count} GPUs"
         raise SideFault("no_device", sentence, "environment")
-    device = torch.device(f"cuda:{index}")
-    torch.cuda.set_device(device)
-    return device
+    return torch.device(f"cuda:{index}")
 
 
 def kind_of(device: torch.device) -> Literal["cpu", "cuda", "rocm"]:

@@ -18,6 +18,15 @@ from kmrun.core.measurement import Finding
 from kmrun.core.plain import from_plain
 from kmrun.measure.protocol import Channel, ChannelClosed, ChannelTimeout
 
+SIDE_ENVIRONMENT = {
+    "TOKENIZERS_PARALLELISM": "false",
+    # An OpenMP thread that waits spins for a while by default, and on a busy machine takes the core from the very
+    # thread it waits for: beside two busy loops everything took some 15 times as long. A spin that is shorter than
+    # it takes to wake a thread makes short calls wait for that instead. This lies between; the user's own
+    # setting wins.
+    "GOMP_SPINCOUNT": "10000",
+}
+
 _TAIL_BYTES = 4096
 _GRACE_S = 2.0
 

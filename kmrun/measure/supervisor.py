@@ -24,9 +24,10 @@ from kmrun.device import cpu
 from kmrun.device.claim import Claim, about, claimed, known_by
 from kmrun.device.sampler import Source
 from kmrun.errors import EnvironmentLacks
-from kmrun.measure.delivering import RunCeilings, ceiling_cache, delivered, key_of
+from kmrun.measure.delivering import RunCeilings, ceiling_cache, delivered, key_of, refused
 from kmrun.measure.protocol import ChannelClosed
-from kmrun.measure.side import Arenas, Died, Idle, Launcher, Side, Stopped, TimedOut
+from kmrun.measure.recovery import await_recovery
+from kmrun.measure.side import SIDE_ENVIRONMENT, Arenas, Died, Idle, Launcher, Side, Stopped, TimedOut
 from kmrun.measure.skipping import why_skipped
 from kmrun.measure.watch import Watch
 
@@ -34,17 +35,8 @@ Isolation = Literal["auto", "paired", "serial", "inline"]
 
 Ask = Callable[..., Any]
 
-SIDE_ENVIRONMENT = {
-    "TOKENIZERS_PARALLELISM": "false",
-    # An OpenMP thread that waits spins for a while by default, and on a busy machine takes the core from the very
-    # thread it waits for: beside two busy loops everything took some 15 times as long. A spin that is shorter than
-    # it takes to wake a thread makes short calls wait for that instead. This lies between; the user's own
-    # setting wins.
-    "GOMP_SPINCOUNT": "10000",
-}
-
 OPEN_TIMEOUT_S = 120.0
-RECOVERY_S = 30.0
+_FITS = "two processes fit on this device"
 _LEAVES_WRECKAGE = frozenset({"timeout", "signal", "killed", "exited", "device_error"})
 
 
@@ -109,31 +101,33 @@ class Supervisor:
             raise EnvironmentLacks(
                 "measuring needs torch, which is not installed", "pip install 'kmrun[bench]'"
             )
-        try:
-            self._claim = self._around.enter_context(
-                claimed(self._device_name, lock_clocks=self.options.lock_clocks, tell=self._tell)
-            )
+        with ExitStack() as opening:
+            opening.callback(self._end_sides)
             self._arenas = Arenas()
             self._launcher = Launcher(SIDE_ENVIRONMENT, self._folder)
+            kind = _answered(self.judge(), "foresee", device=self._device_name)
+            locking = self.options.lock_clocks
+            self._claim = opening.enter_context(
+                claimed(self._device_name, kind, lock_clocks=locking, tell=self._tell)
+            )
+            opening.callback(self._end_sides)  # first of all, then the clock is given back, then the lock
             facts = self._greet(self.judge())
             self._device = known_by(from_plain(RunDevice, facts["device"]), self._claim)
-            self._watch = self._around.enter_context(Watch(self._device, self._pids, self._sensors))
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
-        self._free_at_start = self._free_bytes()
-        key = key_of(self._device, self._claim, facts["torch"]["torch"])
-        self._ceilings = RunCeilings(self._deliver, ceiling_cache(), key, bool(self.foreign))
-        self.environment = {
-            **facts["torch"],
-            **about(self._claim, self._device),
-            "isolation": self.isolation,
-            "isolation_reason": self._isolation_reason(),
-            "threads": self.threads,
-            "openmp_spin_count": os.environ.get("GOMP_SPINCOUNT", SIDE_ENVIRONMENT["GOMP_SPINCOUNT"]),
-            "trust": "own",
-            "reference_reachable": True,
-        }
+            self._watch = opening.enter_context(Watch(self._device, self._pids, self._sensors))
+            self._free_at_start = self._free_bytes()
+            key = key_of(self._device, self._claim, facts["torch"]["torch"])
+            self._ceilings = RunCeilings(self._deliver, ceiling_cache(), key, bool(self.foreign))
+            self.environment = {
+                **facts["torch"],
+                **about(self._claim, self._device),
+                "isolation": self.isolation,
+                "isolation_reason": _FITS if self.options.isolation == "auto" else "asked for",
+                "threads": self.threads,
+                "openmp_spin_count": os.environ.get("GOMP_SPINCOUNT", SIDE_ENVIRONMENT["GOMP_SPINCOUNT"]),
+                "trust": "own",
+                "reference_reachable": True,
+            }
+            self._around = opening.pop_all()
         return self
 
     def __exit__(
@@ -143,15 +137,17 @@ class Supervisor:
         trace: TracebackType | None,
     ) -> None:
         """End every process and free the shared memory."""
-        with self._around:  # left last, whatever happens: the GPU's clock is given back, its lock let go
-            for side in (self._kernel, self._judge):
-                if side is not None:
-                    side.bury()
-            if self._launcher is not None:
-                self._launcher.close()
-            if self._arenas is not None:
-                self._arenas.close()
-            self._kernel = self._judge = self._launcher = self._arenas = None
+        self._around.__exit__(kind, error, trace)
+
+    def _end_sides(self) -> None:
+        for side in (self._kernel, self._judge):
+            if side is not None:
+                side.bury()
+        if self._launcher is not None:
+            self._launcher.close()
+        if self._arenas is not None:
+            self._arenas.close()
+        self._kernel = self._judge = self._launcher = self._arenas = None
 
     # ---- what the run is on ------------------------------------------------------------------------------
 
@@ -225,7 +221,10 @@ class Supervisor:
 
     def _deliver(self, dtypes: tuple[str, ...], budget_ns: float) -> Ceilings:
         with Idle(self._kernel if self.on_cpu else None):
-            found = self.judge().ask("ceilings", OPEN_TIMEOUT_S, dtypes=list(dtypes), budget_ns=budget_ns)
+            try:
+                found = self.judge().ask("ceilings", OPEN_TIMEOUT_S, dtypes=list(dtypes), budget_ns=budget_ns)
+            except Stopped as stopped:
+                raise refused(stopped) from stopped
         return from_plain(Ceilings, found)
 
     def delivered(
@@ -241,7 +240,9 @@ class Supervisor:
         Raises:
             EnvironmentLacks: the set or the matrices do not fit, or measuring them ended otherwise.
         """
-        measured = delivered(self.judge(), self._free_bytes(), dtypes, kinds, budget_ns, total_bytes, sizes)
+        measured = delivered(
+            self.judge(), self._free_bytes(), dtypes, kinds, budget_ns, total_bytes, sizes, self.on_cpu
+        )
         if not sizes:  # of another size than a run's, a rate is none for runs
             self._ceilings.keep(measured)
         return measured
@@ -282,25 +283,8 @@ class Supervisor:
         if self.foreign and not found.undecidable:
             found = replace(found, undecidable=self.foreign)
         if not self.on_cpu and any(finding.code in _LEAVES_WRECKAGE for finding in found.findings):
-            self._await_recovery(case)
+            await_recovery(self.judge, self._free_bytes, self._free_at_start, case.id)
         return found
-
-    def _await_recovery(self, case: Case) -> None:
-        """Wait for a GPU after its side was killed: its memory comes back, and a probe kernel runs.
-
-        Raises:
-            EnvironmentLacks: neither happens; going on would measure a broken device.
-        """
-        deadline = time.monotonic() + RECOVERY_S
-        try:
-            if self.judge().ask("probe", RECOVERY_S) != 64.0:
-                raise EnvironmentLacks(f"device wedged after {case.id}: it computes wrongly")
-            while self._free_bytes() < 0.8 * self._free_at_start and time.monotonic() < deadline:
-                time.sleep(0.2)
-        except (Stopped, Died, TimedOut) as lost:
-            raise EnvironmentLacks(f"device wedged after {case.id}: {lost}") from lost
-        if self._free_bytes() < 0.8 * self._free_at_start:
-            raise EnvironmentLacks(f"device wedged after {case.id}: its memory does not come back")
 
     def _free_bytes(self) -> int:
         if self.on_cpu:
@@ -373,19 +357,14 @@ class Supervisor:
             ) from closed
 
     def _greet(self, side: Side, compute: bool = True) -> Mapping[str, Any]:
-        try:
-            facts: Mapping[str, Any] = side.ask(
-                "open",
-                OPEN_TIMEOUT_S,
-                device=self._device_name,
-                threads=self.threads,
-                memory_limit=int(cpu.memory_available_bytes() * 0.9),
-                compute=compute,
-            )
-        except Stopped as stopped:
-            raise EnvironmentLacks(stopped.finding.sentence) from stopped
-        except (Died, TimedOut) as lost:
-            raise EnvironmentLacks(f"a worker could not start: {lost}", lost.tail) from lost
+        facts: Mapping[str, Any] = _answered(
+            side,
+            "open",
+            device=self._device_name,
+            threads=self.threads,
+            memory_limit=int(cpu.memory_available_bytes() * 0.9),
+            compute=compute,
+        )
         if self._cache_bytes is not None:
             side.ask("set_cache", OPEN_TIMEOUT_S, cache_bytes=self._cache_bytes)
         return facts
@@ -393,7 +372,16 @@ class Supervisor:
     def _pids(self) -> list[int]:
         return [os.getpid(), *(self._launcher.pids() if self._launcher is not None else [])]
 
-    def _isolation_reason(self) -> str:
-        if self.options.isolation != "auto":
-            return "asked for"
-        return "two processes fit on this device"
+
+def _answered(side: Side, op: str, **arguments: Any) -> Any:
+    """Return what a side that starts answers.
+
+    Raises:
+        EnvironmentLacks: it cannot work here.
+    """
+    try:
+        return side.ask(op, OPEN_TIMEOUT_S, **arguments)
+    except Stopped as stopped:
+        raise EnvironmentLacks(stopped.finding.sentence) from stopped
+    except (Died, TimedOut) as lost:
+        raise EnvironmentLacks(f"a worker could not start: {lost}", lost.tail) from lost

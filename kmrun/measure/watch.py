@@ -31,7 +31,7 @@ def source_of(device: RunDevice) -> Source:
         return cpu_source()
     if device.kind == "rocm":
         return amd_source(device.pci_address)
-    return nvml_source(device.uuid, device.pci_address)
+    return nvml_source(device.uuid, device.pci_address, device.is_mig)
 
 
 @dataclass(slots=True)

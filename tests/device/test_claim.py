@@ -1,9 +1,11 @@
 """Claiming a GPU for a run, against drivers of our own in a process that loads them."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from kmrun.core.measurement import RunDevice
 from kmrun.device.claim import Claim, about, claimed, known_by
-from kmrun.device.occupied import HeldClock, Load, _is_service, device_lock, foreign_load
+from kmrun.device.occupied import HeldClock, Load, _is_service, device_lock, foreign_load, lock_folder
 from kmrun.errors import EnvironmentLacks
 from support.fake_drivers import IMPATIENT, compiled, needs_compiler, run
 
@@ -22,10 +24,10 @@ import json, sys
 from kmrun.core.plain import to_plain
 from kmrun.device.claim import claimed
 told = []
-with claimed({device!r}, lock_clocks={lock}, tell=told.append, wait_s=0.0, folder={folder}) as claim:
+with claimed({device!r}, {kind!r}, lock_clocks={lock}, tell=told.append, wait_s=0.0, folder={folder}) as claim:
     inside = to_plain(claim)
     clock = None
-    if claim.driver and claim.gpu.vendor == "nvidia":
+    if claim.driver and claim.gpu.vendor == "nvidia" and {clock}:
         from kmrun.device.nvml import Nvml
         with Nvml() as nvml:
             clock = nvml.device(claim.gpu.uuid).read(0.0).sm_mhz
@@ -44,10 +46,16 @@ def claim(
     device: str = "auto",
     lock: bool = False,
     first: str = "",
+    kind: str = "cuda",
+    read_clock: bool = True,
     **variables: str,
 ) -> dict[str, Any]:
     where = f"__import__('pathlib').Path({str(folder)!r})"
-    done = run(drivers, ["-c", first + CLAIM.format(device=device, lock=lock, folder=where)], **variables)
+    done = run(
+        drivers,
+        ["-c", first + CLAIM.format(device=device, kind=kind, clock=read_clock, lock=lock, folder=where)],
+        **variables,
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -61,7 +69,7 @@ def test_a_gpu_is_known_before_anything_runs_on_it(nvidia: Path, tmp_path: Path)
     }
     assert (found["driver"], found["foreign"], found["clock"]) == ("580.95.05", "", 585)
     assert (found["facts"]["power_limit_w"], found["facts"]["ecc"]) == (70, True)
-    assert found["told"] == []
+    assert (found["told"], found["unknown"]) == ([], "")
     assert claim(nvidia, tmp_path, "cuda:1", FAKE_NVML_ALONE="1")["gpu"]["index"] == 1
 
 
@@ -75,12 +83,54 @@ def test_a_gpu_is_known_before_anything_runs_on_it(nvidia: Path, tmp_path: Path)
             {"FAKE_NVML_ALONE": "1", "FAKE_NVML_USED": "2048"},
             "the card had 2.15 GB of memory in use before the run, by processes that cannot be seen from here",
         ),
-        ({"FAKE_NVML_MODE": "unsupported"}, ""),
-        ({"FAKE_NVML_INIT": "9"}, ""),
     ],
 )
 def test_others_on_the_card(nvidia: Path, tmp_path: Path, variables: dict[str, str], sentence: str) -> None:
     assert claim(nvidia, tmp_path, **variables)["foreign"] == sentence
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        (
+            {"FAKE_NVML_MODE": "unsupported"},
+            "its driver tells neither the memory in use nor the processes",
+        ),
+        ({"FAKE_NVML_INIT": "9"}, "Driver Not Loaded"),
+        ({"FAKE_NVML_MODE": "stranger"}, "NVML does not know this device"),
+    ],
+)
+def test_what_cannot_be_read_of_others_is_unknown(
+    nvidia: Path, tmp_path: Path, variables: dict[str, str], why: str
+) -> None:
+    found = claim(nvidia, tmp_path, read_clock=False, **variables)
+    assert (found["foreign"], found["unknown"]) == ("", why)
+
+
+@needs_compiler
+def test_a_driver_that_names_no_slice_gives_it_nothing_of_the_whole_gpu(tmp_path: Path) -> None:
+    compiled(tmp_path, "cuda", "nvml", define=["OLD"])
+    found = claim(
+        tmp_path,
+        tmp_path,
+        lock=True,
+        read_clock=False,
+        **{"FAKE_CUDA_MACHINE": "mig", "FAKE_NVML_PERMIT": "1"},
+    )
+    why = "this driver does not tell a MIG slice from the GPU that it is cut from"
+    assert (found["gpu"]["uuid"], found["gpu"]["is_mig"]) == (None, True)
+    assert (found["facts"], found["foreign"], found["unknown"]) == ({}, "", why)
+    assert found["told"] == [f"warning: clocks are not locked: {why}\n"]
+    script = (
+        "from kmrun.core.measurement import RunDevice\n"
+        "from kmrun.measure.watch import Watch\n"
+        "slice = RunDevice('cuda', 0, 'NVIDIA A100-SXM4-40GB MIG 1g.5gb', 1, uuid=%r, pci_address='0000:3b:00.0')\n"
+        "with Watch(slice, list) as watch, watch.stretch() as seen: pass\n"
+        "print(seen.telemetry.sm_mhz, seen.telemetry.power_w, seen.telemetry.note, sep='|')"
+    )
+    done = run(tmp_path, ["-c", script % T4])
+    assert done.stdout.strip() == f"None|None|{why}", done.stderr
 
 
 @needs_compiler
@@ -114,7 +164,7 @@ def test_a_slice_is_claimed_by_its_own_name(nvidia: Path, tmp_path: Path) -> Non
 @needs_compiler
 def test_an_amd_card(tmp_path: Path) -> None:
     compiled(tmp_path, "hip", "rsmi")
-    found = claim(tmp_path, tmp_path, lock=True)
+    found = claim(tmp_path, tmp_path, lock=True, kind="rocm")
     assert (found["gpu"]["vendor"], found["gpu"]["pci_address"]) == ("amd", "0000:c1:00.0")
     assert found["facts"]["sm_mhz"] == 1500
     assert found["told"] == ["warning: clocks are not locked: kmrun locks the clocks of NVIDIA's GPUs only\n"]
@@ -123,7 +173,7 @@ def test_an_amd_card(tmp_path: Path) -> None:
 @pytest.mark.parametrize("device", ["cpu", "auto"])
 def test_a_cpu_is_never_claimed(tmp_path: Path, device: str) -> None:
     told: list[str] = []
-    with claimed(device, lock_clocks=True, tell=told.append, folder=tmp_path) as claim:
+    with claimed(device, "cpu", lock_clocks=True, tell=told.append, folder=tmp_path) as claim:
         assert claim == Claim(clock=HeldClock(None, "only a GPU's clock can be held"))
     assert told == ["warning: clocks are not locked: only a GPU's clock can be held\n"]
     assert list(tmp_path.iterdir()) == []
@@ -132,15 +182,15 @@ def test_a_cpu_is_never_claimed(tmp_path: Path, device: str) -> None:
 WAITING = """
 import pathlib, sys
 from kmrun.device.claim import claimed
-with claimed("auto", tell=lambda text: print(text, end="", flush=True), wait_s={wait}, folder=pathlib.Path({folder!r})):
+def tell(text):
+    print(text, end="", flush=True)
+with claimed("auto", "cuda", tell=tell, wait_s={wait}, folder=pathlib.Path({folder!r})):
     print("mine", flush=True)
 """
 
 
 @needs_compiler
 def test_a_second_run_waits_and_says_for_whom(nvidia: Path, tmp_path: Path) -> None:
-    import os
-
     words = [sys.executable, "-c", WAITING.format(wait=60.0, folder=str(tmp_path))]
     environment = {**os.environ, "LD_LIBRARY_PATH": str(nvidia)}
     with device_lock(T4, tmp_path) as holder:
@@ -174,7 +224,7 @@ def clock():
         return nvml.device({uuid!r}).read(0.0).sm_mhz
 interrupt_once()
 try:
-    with claimed("auto", lock_clocks=True, folder=pathlib.Path({folder!r})):
+    with claimed("auto", "cuda", lock_clocks=True, folder=pathlib.Path({folder!r})):
         print(clock())
         {end}
 except BaseException as error:
@@ -198,6 +248,66 @@ def test_however_a_run_ends_the_clock_is_given_back(
     script = HELD.format(uuid=T4, folder=str(tmp_path), end=end)
     done = run(nvidia, ["-c", script], FAKE_NVML_PERMIT="1")
     assert done.stdout.splitlines() == ["1005.0", f"{error} 585.0"], done.stderr
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("end", "error"),
+    [
+        (f"os.kill(os.getpid(), {int(signal.SIGINT)}); time.sleep(9)", "KeyboardInterrupt"),
+        ("raise RuntimeError", "RuntimeError"),
+    ],
+)
+def test_a_clock_that_stays_locked_hides_nothing_that_ended_the_run(
+    nvidia: Path, tmp_path: Path, end: str, error: str
+) -> None:
+    script = HELD.format(uuid=T4, folder=str(tmp_path), end=end)
+    script = script.replace("lock_clocks=True", "lock_clocks=True, tell=lambda text: print(text, end='')")
+    done = run(nvidia, ["-c", script], FAKE_NVML_PERMIT="1", FAKE_NVML_KEEP="1")
+    assert done.stdout.splitlines() == [
+        "1005.0",
+        "error: the card's SM clock could not be given back: Insufficient Permissions",
+        "hint: `nvidia-smi --reset-gpu-clocks` does it",
+        f"{error} 1005.0",
+    ], done.stderr
+
+
+@needs_compiler
+def test_the_gpu_of_torch_s_own_build_is_claimed(tmp_path: Path) -> None:
+    compiled(tmp_path, "cuda", "nvml", "hip", "rsmi")
+    assert claim(tmp_path, tmp_path, kind="rocm")["gpu"]["vendor"] == "amd"
+    assert claim(tmp_path, tmp_path, kind="cuda")["gpu"]["vendor"] == "nvidia"
+    assert claim(tmp_path, tmp_path, kind="cpu")["gpu"] is None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs flock")
+def test_locks_lie_where_every_user_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, mode in (("private", 0o700), ("loose", 0o777), ("shared", 0o1777), ("later", 0o1777)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    names = [str(tmp_path / name) for name in ("missing", "private", "loose", "shared", "later")]
+    assert lock_folder(names) == tmp_path / "shared"
+    usual = lock_folder()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert lock_folder() == usual
+    assert lock_folder(["missing"]) == tmp_path
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs flock")
+def test_everybody_may_open_a_lock(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with device_lock("GPU-1", tmp_path) as holder:
+            assert holder is None
+    finally:
+        os.umask(before)
+    (made,) = tmp_path.iterdir()
+    assert (made.name, made.stat().st_mode & 0o777) == ("kmrun-GPU-1.lock", 0o666)
+    made.unlink()
+    os.mkfifo(made)  # a neighbour's joke: opening it waits for nobody
+    with device_lock("GPU-1", tmp_path) as holder:
+        assert holder is None
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs links")
@@ -227,9 +337,12 @@ def test_what_the_environment_says_of_a_claim() -> None:
     cpu = RunDevice("cpu", 0, "Test CPU", 80 << 30)
     locked = Claim(None, "", {"power_limit_w": 700.0, "ecc": True}, "580.1", HeldClock(None))
     assert about(locked, gpu) == {
-        **{"driver": "580.1", "power_limit_w": 700.0, "ecc": True, "foreign_load": None},
+        **{"driver": "580.1", "power_limit_w": 700.0, "ecc": True, "foreign_load": ""},
+        "foreign_load_unknown_because": None,
         **{"clocks_locked": True, "clocks_not_locked_because": None},
     }
+    unknown = about(Claim(unknown="NVML hangs"), gpu)
+    assert (unknown["foreign_load"], unknown["foreign_load_unknown_because"]) == (None, "NVML hangs")
     assert about(Claim(), cpu) == {}
     because = "only a GPU's clock can be held"
     assert about(locked, cpu) == {"clocks_locked": False, "clocks_not_locked_because": because}

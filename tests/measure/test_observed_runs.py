@@ -1,6 +1,7 @@
 """Real sides on this machine's CPU, watched: by sensors of our own, by those that it has, and beside a GPU."""
 
 import json
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from kmrun.core.plain import from_plain
 from kmrun.core.roofs import roofs_of
 from kmrun.core.score import score
 from kmrun.core.telemetry import Telemetry
+from kmrun.device.claim import Claim
+from kmrun.device.occupied import device_lock
+from kmrun.errors import EnvironmentLacks
+from kmrun.measure import supervisor
 from kmrun.measure.supervisor import RunOptions, Supervisor
 from kmrun.source.catalogue import load_cards
 from support.cases import CEILINGS, GPU, make_case, make_found
@@ -20,6 +25,7 @@ from support.sensors import drawing
 
 pytest.importorskip("torch")
 
+T4 = "GPU-64656667-6869-6a6b-6c6d-6e6f70717273"
 FOLDER = str(Path(__file__).parent)
 ADD = Case(
     id="add",
@@ -161,13 +167,16 @@ def test_nvml_that_fails_on_the_way_drops_no_sample(nvidia, variables, note):
 
 @needs_compiler
 def test_on_the_cpu_of_a_machine_with_a_gpu(tmp_path):
-    """torch for CPUs only: the GPU is claimed, since it may be meant, but nothing of it is said of the CPU's run."""
+    """torch for CPUs only, which runs on none of the driver's GPUs: none is waited for, locked or spoken of."""
     compiled(tmp_path, "cuda", "nvml")
     log = tmp_path / "log"
     words = "-m kmrun time torch:relu --arg randn[64,64]:fp32 --quick --lock-clocks --json"
-    variables = {"FAKE_NVML_PERMIT": "1", "FAKE_NVML_LOG": str(log), "TMPDIR": str(tmp_path)}
-    done = run(tmp_path, words.split(), limit_s=200, **variables)
-    assert (done.returncode, done.stderr) == (0, "")
+    variables = {"FAKE_NVML_PERMIT": "1", "FAKE_NVML_LOG": str(log)}
+    with device_lock(T4) as holder:  # another run has that GPU for as long as it likes
+        assert holder is None
+        done = run(tmp_path, words.split(), limit_s=200, **variables)
+    told = "warning: clocks are not locked: only a GPU's clock can be held\n"
+    assert (done.returncode, done.stderr) == (0, told)
     document = json.loads(done.stdout)
     assert document["device"]["kind"] == "cpu"
     because = "only a GPU's clock can be held"
@@ -182,4 +191,54 @@ def test_on_the_cpu_of_a_machine_with_a_gpu(tmp_path):
         assert telemetry["own_cores"] > 0
         assert telemetry["other_cores"] >= 0
         assert telemetry["stolen_cores"] >= 0
-    assert log.read_text().splitlines() == ["locked", "given back"]
+    assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("late", "error"),
+    [("_free_bytes", KeyboardInterrupt), ("_free_bytes", EnvironmentLacks), ("key", OSError)],
+)
+def test_whatever_fails_while_it_opens_gives_the_gpu_back(monkeypatch, late, error):
+    left = []
+
+    @contextmanager
+    def watched_claim(*_, **__):
+        try:
+            yield Claim()
+        except BaseException as leaving:
+            left.append(type(leaving))
+            raise
+
+    def fails(*_):
+        raise error("late")
+
+    monkeypatch.setattr(supervisor, "claimed", watched_claim)
+    if late == "key":
+        monkeypatch.setattr(supervisor, "ceiling_cache", fails)
+    else:
+        monkeypatch.setattr(Supervisor, late, fails)
+    opening = Supervisor("cpu", RunOptions(seed=7, threads=1))
+    with pytest.raises(error), opening:
+        pass
+    assert left == [error]
+    assert (opening._judge, opening._launcher, opening._arenas) == (None, None, None)
+
+
+def test_what_ends_a_run_is_known_to_the_claim(monkeypatch):
+    left = []
+
+    @contextmanager
+    def watched_claim(device, kind, **_):
+        assert (device, kind) == ("auto", "cpu")
+        try:
+            yield Claim()
+        except BaseException as leaving:
+            left.append((type(leaving), opened._launcher))
+            raise
+
+    monkeypatch.setattr(supervisor, "claimed", watched_claim)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(KeyboardInterrupt), Supervisor("auto", RunOptions(seed=7, threads=1)) as opened:
+        raise KeyboardInterrupt
+    # The sides are gone by then: a run that waits for the GPU finds it free.
+    assert left == [(KeyboardInterrupt, None)]
