@@ -14,6 +14,7 @@ from kmrun.report.html_card import CardPage
 from kmrun.report.html_compare import headings_of, overview_of
 from kmrun.report.html_parts import Page
 from kmrun.report.html_run import run_of
+from kmrun.report.words import brief
 from kmrun.resources import folder
 
 GENERATOR = f"kmrun {__version__}"
@@ -81,6 +82,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         finalize=_harmless,
     )
+    environment.filters["brief"] = brief
     environment.globals["generator"] = GENERATOR
     environment.globals["style"] = Markup(
         "\n".join(

@@ -55,7 +55,7 @@ def overview_of(results: Sequence[Result], headings: Sequence[str], anchors: Seq
             Cell(heading, link=anchor),
             Cell(
                 banner.word,
-                "verdict",
+                "verdict text",
                 chip=banner.css,
                 sign=banner.sign,
                 after="" if result.complete else PARTIAL,

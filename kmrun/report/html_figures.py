@@ -17,7 +17,7 @@ from kmrun.report.plots.roofline import NARROW, WIDE, roofline
 from kmrun.report.plots.scales import can_be_drawn, size_text
 from kmrun.report.plots.strip import Stretch, Track, strip
 from kmrun.report.roofs import Picture, picture_of
-from kmrun.report.words import axes_label
+from kmrun.report.words import axes_label, brief
 
 MOST_PANELS = 8
 _MOST_READINGS = 1500
@@ -170,7 +170,7 @@ def _figure(
     shown = [each for each in series if each.points]
     svg = lines(name, f"{heading}: {up} over {axis}", shown, axis, up, label, logarithmic=logarithmic)
     return Figure(
-        Markup(svg), None, heading, _keys([legend.line_key(each.index, each.name) for each in shown])
+        Markup(svg), None, brief(heading), _keys([legend.line_key(each.index, each.name) for each in shown])
     )
 
 

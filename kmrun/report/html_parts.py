@@ -21,6 +21,8 @@ SIGNS = {"pass": "\N{CHECK MARK}", "fail": "\N{MULTIPLICATION X}", "warn": "?", 
 """Class to the sign that says the same without colour."""
 
 _MANY = 4
+_PHRASE, _SENTENCE = 16, 48
+"""Characters, above which a cell holds more than a word, and more than a few."""
 FOLD = 40
 """Tables that are longer begin folded, where nothing in them is broken."""
 
@@ -43,6 +45,13 @@ class Cell:
     def plain(self) -> bool:
         """Whether there is nothing but text; a page has tens of thousands of such cells."""
         return not (self.svg or self.chip or self.link or self.css == "code")
+
+    @property
+    def look(self) -> str:
+        """The class of the cell: a text of several words gets room, so that it is not set one word a line."""
+        if self.css or len(self.text) <= _PHRASE:
+            return self.css
+        return "text" if len(self.text) <= _SENTENCE else "text long"
 
 
 @dataclass(frozen=True, slots=True)

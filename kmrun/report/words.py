@@ -16,6 +16,9 @@ WORDS = {
 }
 """How a verdict reads in a table; a failing case whose result is wrong is `WRONG`."""
 
+LONGEST_NAME = 120
+"""Characters of a name that are shown where one is named in passing; its own case tells all of it."""
+
 LABELS = {
     "in cache": "the working set lives in the cache: %ceil is of the cache's own bandwidth",
     "ceiling beaten": "faster than the measured ceiling, which was measured too low: it counts as 100 %"
@@ -64,6 +67,14 @@ def short_names(cases: Sequence[CaseResult]) -> dict[str, str]:
     """Return `sdpa s=4096 bf16` for each case id: the kernel, and the axes that vary among its cases."""
     labels = case_labels(cases)
     return {case.id: f"{case.kernel} {label}".rstrip() for case, label in zip(cases, labels, strict=True)}
+
+
+def brief(text: str, most: int = LONGEST_NAME) -> str:
+    """Return a name that is longer than so many characters without its middle: both ends tell it apart."""
+    if len(text) <= most:
+        return text
+    tail = most // 3
+    return f"{text[: most - tail - 1]}\N{HORIZONTAL ELLIPSIS}{text[-tail:]}"
 
 
 def axes_label(axes: Mapping[str, Any], names: Sequence[str]) -> str:

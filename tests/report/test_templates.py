@@ -21,7 +21,8 @@ ARITHMETIC = (
     nodes.Neg,
     nodes.Concat,
 )
-FILTERS = {"trim"}
+FILTERS = {"trim", "brief"}
+"""The second takes the middle out of a name that is too long to be shown in passing."""
 
 
 def test_there_are_templates():

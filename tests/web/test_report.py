@@ -45,6 +45,16 @@ def result(**changes):
     return replace(found, cases=(*cases[:3], broken(cases[3]), broken(long), *cases[5:]))
 
 
+def long_named():
+    """A result whose names are longer than any screen: of one word, and of five thousand characters."""
+    found = gpu_result(sizes=3)
+    names = ("flash_attention_forward_with_alibi_and_sliding_window", "x" * 5000)
+    cases = tuple(
+        replace(case, kernel=names[at % 2], id=f"{names[at % 2]}{at}") for at, case in enumerate(found.cases)
+    )
+    return replace(found, cases=cases, device=replace(found.device, name="d" * 3000))
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Each kind of page, written once."""
@@ -53,6 +63,7 @@ def pages(tmp_path_factory):
     texts = {
         "run": result_page([result()], {CARD.id: CARD}),
         "several": result_page([result(), later], {CARD.id: CARD}),
+        "named": result_page([long_named()], {CARD.id: CARD}),
         "card": card_page(card_parts(CARD, peaks(CARD), "of the database", known_limits(CARD))),
     }
     found = {}
@@ -62,7 +73,7 @@ def pages(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("name", ["run", "several", "card"])
+@pytest.mark.parametrize("name", ["run", "several", "card", "named"])
 def test_nothing_sticks_out_at_any_width(browser, pages, name):
     with watched(browser, javascript=False) as tab:
         page = tab.open(pages[name])
@@ -70,6 +81,28 @@ def test_nothing_sticks_out_at_any_width(browser, pages, name):
             page.set_viewport_size({"width": width, "height": 800})
             assert tab.overflow() == 0
             assert page.locator("svg.roofline >> visible=true").count() == (2 if name == "several" else 1)
+
+
+def test_a_name_of_thousands_of_characters_takes_a_few_lines(tab, pages):
+    page = tab.open(pages["named"])
+    page.set_viewport_size({"width": 360, "height": 800})
+    for what in (".tile", ".keys li", "h1", "h3", "figcaption", ".facts", "table:not(.pairs) tbody th"):
+        heights = page.locator(f"{what} >> visible=true").evaluate_all(
+            "all => all.map(e => e.getBoundingClientRect().height)"
+        )
+        if heights:
+            assert max(heights) < 260, what
+
+
+@pytest.mark.parametrize("name", ["run", "several", "card"])
+def test_no_column_is_squeezed_to_a_word_a_line(tab, pages, name):
+    page = tab.open(pages[name])
+    page.set_viewport_size({"width": 360, "height": 800})
+    rows = page.locator("table:not(.pairs) tbody tr >> visible=true").evaluate_all(
+        "all => all.map(e => [e.getBoundingClientRect().height, e.textContent])"
+    )
+    assert len(rows) > 5
+    assert [text for height, text in rows if height > 100 and "a_very_long_name" not in text] == []
 
 
 def test_it_follows_the_readers_scheme(browser, pages):

@@ -8,6 +8,7 @@ from kmrun.report.plots.marks import colour, dash, mark
 from kmrun.report.plots.roofline import BROKEN, roof_attributes
 from kmrun.report.roof_words import roofs_title
 from kmrun.report.roofs import Picture
+from kmrun.report.words import brief
 
 WIDTH, HEIGHT = 36.0, 16.0
 """Of a sample."""
@@ -26,7 +27,7 @@ def roofline_keys(shown: Picture, kernels: Mapping[int, str]) -> list[Key]:
     keys = [
         Key(element("path", d="M2 8H34", **roof_attributes(each)), roofs_title(each)) for each in shown.roofs
     ]
-    keys += [Key(mark(series, 18, 8, 5), kernel) for series, kernel in kernels.items()]
+    keys += [Key(mark(series, 18, 8, 5), brief(kernel)) for series, kernel in kernels.items()]
     words = {point.word for point in shown.points}
     if words & set(BROKEN):
         ring = element("circle", cx=18, cy=8, r=7, class_="broken")
@@ -39,7 +40,7 @@ def roofline_keys(shown: Picture, kernels: Mapping[int, str]) -> list[Key]:
 def line_key(index: int, name: str) -> Key:
     """Return the entry of a line with marks."""
     line = element("path", d="M2 8H34", class_=f"line {colour(index)}", stroke_dasharray=dash(index))
-    return Key(line + mark(index, 18, 8, 4), name)
+    return Key(line + mark(index, 18, 8, 4), brief(name))
 
 
 def names_of(shown: Picture) -> dict[int, str]:
