@@ -308,6 +308,7 @@ class Session:
                 going.add(case, found)  # measured it was, only not compared
                 raise
             going.add(case, found)
+            going.environment.update(supervisor.environment)  # some of it is found out on the way
             going.seed = supervisor.seed
             going.wall_s = time.monotonic() - going.begin
             progress.finish()

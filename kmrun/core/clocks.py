@@ -111,22 +111,29 @@ def survivors(
     return Survivors(tuple(kept), sentence)
 
 
-def unheld(clocks: Sequence[float], usual_mhz: float | None, highest_mhz: float | None) -> str:
-    """Return why a clock that was locked to the card's base clock is not held, empty when nothing shows that.
+def unheld(readings: Sequence[Reading], usual_mhz: float | None, highest_mhz: float | None) -> str | None:
+    """Return why a clock that was locked to the card's base clock is not held; empty when nothing shows that.
+
+    None when no reading tells: there is none under load, or the card was too hot to hold any clock.
 
     Args:
-        clocks: readings under load, in MHz.
-        usual_mhz: what the card held under an earlier load of the run, None before there was one.
+        readings: while the card worked.
+        usual_mhz: what it held under an earlier load of the run, None before there was one.
         highest_mhz: the highest clock of the card. Its base clock lies below: a card at the highest was not locked.
     """
+    clocks = [
+        reading.sm_mhz
+        for reading in readings
+        if reading.sm_mhz is not None and not {IDLE, *SLOWDOWNS} & set(reading.throttle or ())
+    ]
     if not clocks:
-        return ""
-    seen = [*clocks, *([usual_mhz] if usual_mhz else [])]
-    low, high = min(seen), max(seen)
-    if low < (1 - STEADY) * high:
-        return f"it moved between {low:.0f} and {high:.0f} MHz"
-    if highest_mhz and low >= (1 - STEADY) * highest_mhz:
-        return f"it was the card's highest, {high:.0f} MHz, under load"
+        return None
+    middle = statistics.median(clocks)
+    for other in (min(clocks), max(clocks), usual_mhz or middle):
+        if abs(other - middle) > STEADY * max(other, middle):
+            return f"it moved between {min(other, middle):.0f} and {max(other, middle):.0f} MHz"
+    if highest_mhz and middle >= (1 - STEADY) * highest_mhz:
+        return f"it was the card's highest, {middle:.0f} MHz, under load"
     return ""
 
 

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 PIECE_NS, MOST_CALLS = 0.25e9, 100_000
 """Power is read over pieces of a quarter second: what a request costs between them is less than a thousandth."""
 
-STEADY = 0.02
-"""A locked clock moves by no more than one of the card's steps."""
-
 ClockMode = Literal["sustained", "boost", "locked"]
 
 
@@ -73,17 +70,27 @@ def observed(trial: "Trial", facts: dict[str, Any], power: bool = True) -> Obser
 
 
 def clock_mode(trial: "Trial") -> ClockMode:
-    """Return how the clock was during a case, and label one that was to be locked and was not, or did not hold."""
+    """Return how the clock was during a case, and label one that was to be locked and was not, or did not hold.
+
+    NVML says nowhere at which clock a card is locked, so that only load shows whether it holds: the case's own.
+    """
     asked: ClockMode = trial.case.timing.clock
-    if not trial.run.holds_clock:
-        if asked == "locked" and not trial.run.on_cpu:
-            trial.label("clock not locked")
-        return "sustained" if asked == "locked" else asked
-    readings = trial.known["observed"].window.readings if "observed" in trial.known else ()
-    clocks = [reading.sm_mhz for reading in readings if reading.sm_mhz is not None]
-    if clocks and min(clocks) < (1 - STEADY) * max(clocks):
+    unlocked: ClockMode = "sustained" if asked == "locked" else asked
+    watch = trial.run.watch
+    if trial.run.holds_clock and "observed" in trial.known:
+        told = watch.verify_clock(trial.known["observed"].window)
+        if not watch.clock_lost:
+            if not told:
+                trial.label("clock not verified")
+            return "locked"
+    if watch.clock_lost:
         trial.label("clock not held")
-    return "locked"
+        return unlocked
+    if trial.run.holds_clock:
+        return "locked"
+    if asked == "locked" and not trial.run.on_cpu:
+        trial.label("clock not locked")
+    return unlocked
 
 
 def _power(trial: "Trial", call_ns: float) -> tuple[float | None, float | None]:

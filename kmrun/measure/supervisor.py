@@ -177,8 +177,8 @@ class Supervisor:
 
     @property
     def holds_clock(self) -> bool:
-        """Whether the GPU's clock is held."""
-        return self._claim.holds_clock and not self.on_cpu
+        """Whether the GPU's clock was locked, and no load has shown yet that it does not hold."""
+        return self._claim.holds_clock and not self.on_cpu and not self.watch.clock_lost
 
     @property
     def threads(self) -> int:
@@ -279,7 +279,12 @@ class Supervisor:
         skipped = why_skipped(case, self.device, self._free_bytes)
         if skipped is not None:
             return Measurement(case.id, findings=(skipped,))
+        held = self.holds_clock
         found = Trial(self, case, progress, opponent).measure(begin)
+        if held and not self.holds_clock:
+            why = f"the card did not hold it: {self.watch.clock_lost}"
+            self.environment |= {"clocks_locked": False, "clocks_not_locked_because": why}
+            self._tell(f"warning: the clock was locked, but {why}\n")
         if self.foreign and not found.undecidable:
             found = replace(found, undecidable=self.foreign)
         if not self.on_cpu and any(finding.code in _LEAVES_WRECKAGE for finding in found.findings):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self, TypeVar
 
-from kmrun.core.clocks import Survivors, next_pause, slowdowns, survivors
+from kmrun.core.clocks import Survivors, next_pause, slowdowns, survivors, unheld
 from kmrun.core.cpu_load import CpuLoad, cpu_load
 from kmrun.core.measurement import RunDevice
 from kmrun.core.telemetry import Reading, Telemetry
@@ -62,6 +62,9 @@ class Watch:
         self.pause_s = 0.0
         self._clocks: list[float] = []
         """Of all windows that counted: what is usual for the card in this run."""
+        self._locked_mhz: float | None = None
+        self.clock_lost = ""
+        """Why a clock that was locked is not held, once a window of the run has shown that it is not."""
 
     def __enter__(self) -> Self:
         """Begin to read."""
@@ -120,6 +123,15 @@ class Watch:
         """
         readings = self.readings_since(begin_s) or self.readings_since(begin_s - FRESH_S)[-1:]
         return any(slowdowns(reading, None) for reading in readings)
+
+    def verify_clock(self, window: Telemetry) -> bool:
+        """Return whether a window of load told if a locked clock holds; `clock_lost` is what it told."""
+        why = unheld(window.readings, self._locked_mhz, window.sm_mhz_max)
+        if why is None:
+            return False
+        self.clock_lost = self.clock_lost or why
+        self._locked_mhz = self._locked_mhz or window.sm_mhz
+        return True
 
     def steady(self, take: Callable[[], T]) -> T:
         """Return what was taken while the card was not slowed down; after some tries, whatever came last.

@@ -70,6 +70,17 @@ def test_a_document_is_saved_after_every_case_and_at_the_end():
     assert [(len(one.cases), one.complete) for (one,) in watched.saved] == [(1, False), (2, False), (2, True)]
 
 
+def test_what_a_run_finds_out_of_its_environment_stands_in_the_document():
+    class Moving(FakeSupervisor):
+        def measure(self, case, progress):
+            self.environment = {**self.environment, "clocks_locked": False}
+            return super().measure(case, progress)
+
+    (result,) = Watched(Moving()).run(job()).results
+    assert (result.environment["clocks_locked"], result.environment["torch"]) == (False, "2.13.0")
+    assert {"kmrun", "git"} <= set(result.environment)
+
+
 def test_the_ceilings_of_the_whole_run_count():
     after = replace(CEILINGS, bandwidths=(Bandwidth("read", 1 << 30, 40e9),))
     (result,) = Watched(FakeSupervisor(after=after)).run(job()).results

@@ -11,6 +11,7 @@ from kmrun.core.clocks import (
     reasons_of,
     roof_clk_fraction,
     survivors,
+    unheld,
 )
 from kmrun.core.telemetry import Reading
 
@@ -112,3 +113,24 @@ def test_bits_have_names() -> None:
     assert reasons_of(0x8 | 0x20 | 0x80) == ("hw_slowdown", "sw_thermal_slowdown", "hw_power_brake")
     assert reasons_of(1 << 40) == ("reason_40",)
     assert len(set(REASONS)) == 11
+
+
+@pytest.mark.parametrize(
+    ("clocks", "usual", "why"),
+    [
+        ((1005, 1005, 1005), None, ""),
+        ((1005, 990, 1005), 1005, ""),  # one of the card's steps
+        ((1005, 900, 1005), None, "it moved between 900 and 1005 MHz"),
+        ((1005, 1005), 1200, "it moved between 1005 and 1200 MHz"),
+        ((1590, 1590), None, "it was the card's highest, 1590 MHz, under load"),
+        ((), None, None),
+    ],
+)
+def test_whether_a_locked_clock_is_held(clocks, usual, why) -> None:
+    assert unheld(readings(*clocks), usual, 1590) == why
+
+
+def test_what_an_idle_or_a_hot_card_runs_at_tells_nothing_of_a_locked_clock() -> None:
+    aside = [Reading(0.0, 300, throttle=("idle",)), Reading(1.0, 500, throttle=("hw_slowdown",))]
+    assert unheld(aside, None, 1590) is None
+    assert unheld([*aside, *readings(1005)], None, 1590) == ""

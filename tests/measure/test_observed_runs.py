@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from kmrun.core.case import Argument, Case, Implementation, Reference, Timing
+from kmrun.core.measurement import Measurement
 from kmrun.core.observed import Observed, telemetry_entry
 from kmrun.core.plain import from_plain
 from kmrun.core.roofs import roofs_of
 from kmrun.core.score import score
-from kmrun.core.telemetry import Telemetry
+from kmrun.core.telemetry import Reading, Telemetry, telemetry
 from kmrun.device.claim import Claim
-from kmrun.device.occupied import device_lock
+from kmrun.device.occupied import HeldClock, device_lock
 from kmrun.errors import EnvironmentLacks
-from kmrun.measure import supervisor
+from kmrun.measure import supervisor, trial
 from kmrun.measure.supervisor import RunOptions, Supervisor
 from kmrun.source.catalogue import load_cards
 from support.cases import CEILINGS, GPU, make_case, make_found
@@ -222,6 +223,33 @@ def test_whatever_fails_while_it_opens_gives_the_gpu_back(monkeypatch, late, err
         pass
     assert left == [error]
     assert (opening._judge, opening._launcher, opening._arenas) == (None, None, None)
+
+
+def test_a_clock_that_a_run_shows_not_to_hold_is_no_locked_one(monkeypatch):
+    monkeypatch.setattr(Supervisor, "on_cpu", False)
+    monkeypatch.setattr(supervisor, "why_skipped", lambda *_: None)
+    told = []
+    with Supervisor("cpu", RunOptions(seed=7, threads=1), tell=told.append) as running:
+        running._claim = Claim(clock=HeldClock(None))
+        running.environment["clocks_locked"] = True
+        assert running.holds_clock
+
+        class Trial:
+            def __init__(self, run, case, *_):
+                self.run, self.case = run, case
+
+            def measure(self, begin):
+                self.run.watch.verify_clock(telemetry([Reading(0.0, 1590.0)], 0.0, 0.1, sm_mhz_max=1590.0))
+                return Measurement(self.case.id)
+
+        monkeypatch.setattr(trial, "Trial", Trial)
+        for _ in range(2):
+            running.measure(ADD)
+        assert not running.holds_clock
+        because = "the card did not hold it: it was the card's highest, 1590 MHz, under load"
+        assert running.environment["clocks_locked"] is False
+        assert running.environment["clocks_not_locked_because"] == because
+        assert told == [f"warning: the clock was locked, but {because}\n"]
 
 
 def test_what_ends_a_run_is_known_to_the_claim(monkeypatch):

@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kmrun.core.case import Timing
 from kmrun.core.clocks import PAUSE_S
 from kmrun.core.measurement import RunDevice
-from kmrun.core.telemetry import Reading
+from kmrun.core.telemetry import Reading, telemetry
 from kmrun.device.sampler import NoSensors, Source, clock
 from kmrun.measure import observing, watch
 from kmrun.measure.asking import Over
@@ -215,12 +216,42 @@ def test_a_clock_that_was_asked_to_be_locked_and_is_not_is_told() -> None:
     assert trial.labels == []
 
 
-def test_a_locked_clock_that_moves_is_told() -> None:
-    clocks = itertools.cycle([1005.0, 900.0])
-    trial, _ = taken(scripted(lambda at_s: Reading(at_s, next(clocks))))
+@pytest.mark.parametrize(
+    ("clocks", "why"),
+    [
+        ([1005.0, 900.0], "it moved between 9"),  # against the median, which may lie between both
+        ([1590.0, 1590.0], "it was the card's highest, 1590 MHz, under load"),
+    ],
+)
+def test_a_locked_clock_that_load_shows_not_to_hold_is_told(clocks: list[float], why: str) -> None:
+    cycle = itertools.cycle(clocks)
+    trial, _ = taken(scripted(lambda at_s: Reading(at_s, next(cycle))), timing=Timing(clock="locked"))
     trial.run.holds_clock = True
-    assert observing.clock_mode(trial) == "locked"  # type: ignore[arg-type]
+    assert observing.clock_mode(trial) == "sustained"  # type: ignore[arg-type]
     assert trial.labels == ["clock not held"]
+    assert trial.run.watch.clock_lost.startswith(why)
+
+
+def test_a_locked_clock_holds_from_window_to_window() -> None:
+    trial, _ = taken(scripted(lambda at_s: Reading(at_s, 1005.0)))
+    trial.run.holds_clock = True
+    seen = trial.run.watch
+    assert (observing.clock_mode(trial), seen.clock_lost) == ("locked", "")  # type: ignore[arg-type]
+    other = replace(trial.known["observed"], window=telemetry([Reading(0.1, 1200.0)], 0.0, 0.2))
+    trial.known["observed"] = other
+    assert observing.clock_mode(trial) == "sustained"  # type: ignore[arg-type]
+    assert seen.clock_lost == "it moved between 1005 and 1200 MHz"
+
+
+@pytest.mark.parametrize(
+    "reading", [Reading(0.0), Reading(0.0, 300.0, throttle=("idle",)), Reading(0.0, 900.0, throttle=HOT)]
+)
+def test_a_locked_clock_that_no_reading_under_load_tells_of_is_unverified(reading: Reading) -> None:
+    trial, _ = taken(scripted(lambda at_s: replace(reading, at_s=at_s)))
+    trial.run.holds_clock = True
+    trial.labels.clear()
+    assert observing.clock_mode(trial) == "locked"  # type: ignore[arg-type]
+    assert (trial.labels, trial.run.watch.clock_lost) == (["clock not verified"], "")
 
 
 @pytest.mark.parametrize(("device", "blocks"), [(GPU, watch.TRIES), (CPU, 1)])
