@@ -209,6 +209,7 @@
     });
     by("empty").hidden = asked.cards.length > 0;
     by("frame").hidden = asked.cards.length === 0;
+    by("figure").hidden = result.curves.length === 0;
     by("remarks").replaceChildren(...result.remarks.map((text) => element("p", {}, text)));
     const command = work.command(asked, result.sort);
     by("command").textContent = command ?? "";

@@ -133,16 +133,18 @@ const settings = (() => {
   }
 
   // CARD=X,... in parts of a name and a text. What a field holds may have any character, so it is encoded once more.
+  // What has no name of its own belongs to the price before it: of 1,000 the page must not take the 1.
   const pricePart = (id, text) => `${id}=${encodeURIComponent(text)}`;
 
-  const priceParts = (text) =>
-    text
-      .split(",")
-      .filter((part) => part.trim())
-      .map((part) => {
-        const place = part.lastIndexOf("=");
-        return [part.slice(0, Math.max(place, 0)).trim(), decoded(part.slice(place + 1))];
-      });
+  function priceParts(text) {
+    const parts = [];
+    for (const part of text.split(",").filter((item) => item.trim())) {
+      const place = part.lastIndexOf("=");
+      if (place < 0 && parts.length) parts.at(-1)[1] += `,${part}`;
+      else parts.push([part.slice(0, Math.max(place, 0)).trim(), decoded(part.slice(place + 1))]);
+    }
+    return parts;
+  }
 
   function decoded(text) {
     try {

@@ -221,6 +221,13 @@ def test_a_price_that_is_none_is_marked_and_the_others_count(tab, site):
     assert "--cost h100-sxm=2.69" in page.locator("#command").inner_text()
 
 
+def test_a_price_in_a_link_is_not_cut_at_its_comma(tab, site):
+    page = tab.open(site, "cards=rtx-4090,h100-sxm&cost=4090=1,000,h100-sxm=2.69")
+    assert "price of 4090 must be a number, not '1,000'" in page.locator("#problems").inner_text()
+    assert page.locator("#chosen input[aria-invalid]").input_value() == "1,000"
+    assert page.locator("#command").inner_text().endswith("--cost h100-sxm=2.69")
+
+
 def test_a_link_that_is_too_long_is_not_read(tab, site):
     page = tab.open(site, "cards=" + "a," * 20_000)
     assert texts(page, "#problems li") == ["The address is too long, so it is not read."]
@@ -247,6 +254,7 @@ def test_all_cards_at_once(tab, site):
     assert "cards=all" in fragment(page)
     page.locator("#group").select_option("none")
     assert page.locator("#empty").is_visible()
+    assert page.locator("#frame, #figure").locator("visible=true").count() == 0
 
 
 def test_a_card_keeps_its_look_when_the_table_is_sorted(tab, site):

@@ -1,5 +1,7 @@
 """The site for everybody: by keyboard, at every width, in both schemes, on paper, and without a script."""
 
+import os
+
 import pytest
 
 from web.pages import watched
@@ -131,6 +133,7 @@ def test_without_javascript_it_says_so(browser, site):
         assert page.locator("#results-heading:target").is_visible()
 
 
+@pytest.mark.skipif("KMRUN_SHOTS" not in os.environ, reason="pictures for people, with KMRUN_SHOTS=1")
 def test_pictures_to_look_at(tab, site):
     tab.open(site, "cost=rtx-4090=0.35,h100-sxm=2.69&sort=value")
     assert len(tab.shoot("site-compare")) == 6
