@@ -3,9 +3,10 @@
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from kmrun.core.result import CaseResult, Result
-from kmrun.core.units import TIME, choose_unit, format_in, format_number
+from kmrun.core.units import TIME, Unit, choose_unit, format_in, format_number
 from kmrun.report.html_figures import is_shown
 from kmrun.report.html_parts import Cell, Head, Line, Section, Table, number, verdict
 from kmrun.report.html_run import banner_of
@@ -14,6 +15,9 @@ from kmrun.report.outcome import PARTIAL
 from kmrun.report.words import short_names, word_of
 
 _HASH = 9
+_MANY_ROWS = 400
+_BESIDE = 2
+"""Runs whose columns a page has room for side by side, on paper too; more stand below each other."""
 
 
 def headings_of(results: Sequence[Result]) -> list[str]:
@@ -58,7 +62,7 @@ def overview_of(results: Sequence[Result], headings: Sequence[str], anchors: Seq
                 "verdict text",
                 chip=banner.css,
                 sign=banner.sign,
-                after="" if result.complete else PARTIAL,
+                after="" if result.complete or banner.css == "warn" else PARTIAL,
             ),
             number(str(len(result.cases))),
             Cell(_device(result)),
@@ -85,36 +89,78 @@ def _compared(results: Sequence[Result], headings: Sequence[str], suite: str) ->
         for head, read in _FRACTIONS
         if any(read(case) is not None for result in results for case in result.cases)
     ]
-    heads, groups = [Head("case")], []
-    for index, heading in enumerate(headings):
-        own = [Head("time", "num", "median"), *(Head(head, "num") for head, _ in fractions)]
-        if index > 0:
-            own.append(Head("vs first", "num", f"how often faster than {headings[0]}"))
-        own.append(Head("verdict"))
-        heads += own
-        groups.append((heading, len(own)))
-    lines = []
-    for ident in ids:
-        cells = [Cell(names[ident], hover=ident)]
-        base = _time(cases[0].get(ident))
-        for index, each in enumerate(cases):
-            case = each.get(ident)
-            seconds = _time(case)
-            cells.append(number("-" if seconds is None else f"{format_in(seconds, unit)} {unit.symbol}"))
-            cells += [number(percent(read(case) if case and seconds else None)) for _, read in fractions]
-            if index > 0:
-                cells.append(number(f"{format_number(base / seconds)}x" if base and seconds else "-"))
-            cells.append(Cell("-") if case is None else verdict(word_of(case)))
-        lines.append(Line(tuple(cells)))
+    columns = _Columns(unit, tuple(fractions), headings)
+    rows = [(ident, names[ident], [each.get(ident) for each in cases]) for ident in ids]
+    table = (_beside if len(results) <= _BESIDE else _below)(columns, rows)
     said = [
         text for index in range(1, len(results)) if (text := _mean(cases[0], cases[index], headings[index]))
     ]
     if len({result.suite.digest for result in results}) > 1:
         said.append("The suite's text differs between these runs: cases of one id may not be the same work.")
     said.append("Runs at different times: what differs by a few percent may be the machine, not the kernel.")
-    return Table(
-        f"{suite}: times beside each other", tuple(heads), tuple(lines), " ".join(said), groups=tuple(groups)
-    )
+    return replace(table, caption=f"{suite}: times beside each other", note=" ".join(said))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What is said of a case in one run: its time, its shares, how much faster than in the first run, its verdict."""
+
+    unit: Unit
+    fractions: tuple[tuple[str, Callable[[CaseResult], float | None]], ...]
+    headings: Sequence[str]
+
+    def heads(self, *, versus: bool) -> list[Head]:
+        own = [Head("time", "num", "median"), *(Head(head, "num") for head, _ in self.fractions)]
+        if versus:
+            own.append(Head("vs first", "num", f"how often faster than {self.headings[0]}"))
+        return [*own, Head("verdict")]
+
+    def cells(self, case: CaseResult | None, first: CaseResult | None, *, versus: bool) -> list[Cell]:
+        seconds, base = _time(case), _time(first)
+        told = "-" if seconds is None else f"{format_in(seconds, self.unit)} {self.unit.symbol}"
+        cells = [number(told)]
+        cells += [number(percent(read(case) if case and seconds else None)) for _, read in self.fractions]
+        if versus:
+            cells.append(number(f"{format_number(base / seconds)}x" if base and seconds else "-"))
+        return [*cells, Cell("-") if case is None else verdict(word_of(case))]
+
+
+_Row = tuple[str, str, list[CaseResult | None]]
+"""Id and short name of a case, and what each run has of it."""
+
+
+def _beside(columns: _Columns, rows: Sequence[_Row]) -> Table:
+    """Return a table with a group of columns for each run: for as few runs as a page is wide."""
+    heads, groups = [Head("case")], []
+    for index, heading in enumerate(columns.headings):
+        own = columns.heads(versus=index > 0)
+        heads += own
+        groups.append((heading, len(own)))
+    lines = [
+        Line(
+            (
+                Cell(name, hover=ident),
+                *(
+                    cell
+                    for index, case in enumerate(found)
+                    for cell in columns.cells(case, found[0], versus=index > 0)
+                ),
+            )
+        )
+        for ident, name, found in rows
+    ]
+    return Table("", tuple(heads), tuple(lines), groups=tuple(groups))
+
+
+def _below(columns: _Columns, rows: Sequence[_Row]) -> Table:
+    """Return a table with a row for each run of each case, for any number of runs; a case is named once."""
+    lines = []
+    for ident, name, found in rows:
+        for index, (heading, case) in enumerate(zip(columns.headings, found, strict=True)):
+            cells = columns.cells(case, found[0] if index else None, versus=True)
+            lines.append(Line((Cell("" if index else name, "case", hover=ident), Cell(heading), *cells)))
+    heads = (Head("case"), Head("run"), *columns.heads(versus=True))
+    return Table("", heads, tuple(lines), css="below", row_head=1, folded=len(lines) > _MANY_ROWS)
 
 
 _FRACTIONS: tuple[tuple[str, Callable[[CaseResult], float | None]], ...] = (

@@ -13,7 +13,7 @@ from kmrun.report.html_parts import Figure, Key
 from kmrun.report.numbers import count, percent, readable
 from kmrun.report.plots import legend
 from kmrun.report.plots.lines import Series, lines
-from kmrun.report.plots.roofline import NARROW, WIDE, roofline
+from kmrun.report.plots.roofline import NARROW, WIDE, drawn, layout
 from kmrun.report.plots.scales import can_be_drawn, size_text
 from kmrun.report.plots.strip import Stretch, Track, strip
 from kmrun.report.roofs import Picture, picture_of
@@ -36,19 +36,32 @@ def roofline_figure(name: str, result: Result, card: Card | None) -> Figure | No
 
 def figure_of(name: str, shown: Picture, kernels: Mapping[int, str]) -> Figure:
     """Return a roofline with its legend; `kernels` names the series of its points."""
+    wide, narrow = layout(shown, WIDE), layout(shown, NARROW)
     said = []
     if shown.points:
         said.append(
             "Each mark is a case; rest the pointer on one for its figures. Numbers are those of the tables."
         )
+        said += _unlabelled(len(shown.points), wide.labelled, narrow.labelled)
     if shown.left_out:
         said.append(f"Not drawn: {count(shown.left_out, 'case')} without intensity, speed or a right result.")
     return Figure(
-        Markup(roofline(f"{name}-wide", shown, WIDE)),
-        Markup(roofline(f"{name}-narrow", shown, NARROW)),
+        Markup(drawn(f"{name}-wide", shown, wide, WIDE)),
+        Markup(drawn(f"{name}-narrow", shown, narrow, NARROW)),
         " ".join(said),
         _keys(legend.roofline_keys(shown, kernels)),
     )
+
+
+def _unlabelled(points: int, wide: int, narrow: int) -> list[str]:
+    """Say how many marks carry their number, where not all do."""
+    if wide < points:
+        return [
+            f"{wide} of {count(points, 'mark')} carry theirs: the broken first, then those that stand alone."
+        ]
+    if narrow < points:
+        return [f"On a narrow screen {narrow} of {count(points, 'mark')} carry theirs."]
+    return []
 
 
 def scaling_figures(name: str, result: Result) -> tuple[tuple[Figure, ...], str]:

@@ -101,7 +101,11 @@ def test_the_table_of_runs_marks_the_partial_one():
     rows = section(page, "Side by side").all("table")[0].all("tbody")[0].all("tr")
     assert "All contracts hold" in rows[0].text
     assert "partial" not in rows[0].text
-    assert "Interrupted: only a part was measured interrupted, partial" in rows[1].text
+    assert "Interrupted: only a part was measured" in rows[1].text
+    failed = make_result(broken(make_entry()), complete=False)
+    page = parsed(result_page([make_result(), failed], {}))
+    rows = section(page, "Side by side").all("table")[0].all("tbody")[0].all("tr")
+    assert "A contract is broken interrupted, partial" in rows[1].text
 
 
 def test_a_wrong_result_uses_no_tolerance():
@@ -229,6 +233,23 @@ def test_results_of_one_suite_stand_side_by_side():
     said = section(page, "Side by side").text
     assert "geometric mean over 31 cases" in said
     assert "may be the machine, not the kernel" in said
+
+
+def test_of_more_than_two_runs_each_has_a_row_of_its_own_under_the_case():
+    runs = [gpu_result(sizes=1, seed=seed) for seed in range(4)]
+    runs[2] = replace(runs[2], cases=runs[2].cases[1:])
+    table = section(parsed(result_page(runs, CARDS)), "Side by side").all("table")[1]
+    rows = table.all("tbody")[0].all("tr")
+    assert [head.text for head in table.all("th", scope="col")] == [
+        "case", "run", "time", "%roof", "%ceil", "vs first", "verdict",
+    ]  # fmt: skip
+    assert [row.all("th")[0].text for row in rows] == [f"adding ({at})" for at in (1, 2, 3, 4)] * 8
+    cells = [[cell.text for cell in row.all("td")] for row in rows[:4]]
+    assert [row[0] for row in cells] == ["sdpa bf16", "", "", ""]
+    first, other = (runs[at].cases[0].median_ms for at in (0, 1))
+    assert [row[4] for row in cells] == ["-", f"{format_number(first / other)}x", "-", cells[3][4]]
+    assert cells[3][4].endswith("x")
+    assert cells[2][1:] == ["-"] * 5
 
 
 def test_results_of_different_suites_are_not_compared():

@@ -1,6 +1,7 @@
 """A roofline as SVG: every roof, every case where it landed, labels only where there is room."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ _MOST_HOVERING = 500
 """On a telephone nothing hovers: above this the texts would only make the file larger."""
 _TEXT = 11.0
 _RING = 9.5
+_NEAR = 24.0
+_AROUND = tuple((x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y)
 BROKEN = ("FAIL", "WRONG", "ERROR")
 """Verdict words whose points are ringed."""
 
@@ -57,11 +60,17 @@ class Layout:
     labels: tuple[str, ...]
     boxes: tuple[tuple[Box, ...], ...]
     """Of each label; a slanted one fills several."""
+    labelled: int
+    """Points that carry their name or number."""
 
 
 def roofline(name: str, shown: Picture, size: Size = WIDE, heading: str = "Roofline") -> str:
     """Return the picture; `name` is unique in the page."""
-    found = layout(shown, size)
+    return drawn(name, shown, layout(shown, size), size, heading)
+
+
+def drawn(name: str, shown: Picture, found: Layout, size: Size, heading: str = "Roofline") -> str:
+    """Return the picture of a roofline that is laid out."""
     return picture(
         name, size.width, size.height, heading, description(shown), *content(found), css="plot roofline"
     )
@@ -99,7 +108,7 @@ def layout(shown: Picture, size: Size) -> Layout:
     labels, placed = _labels(shown.points, frame, room)
     hovering = size.width >= WIDE.width or len(shown.points) <= _MOST_HOVERING
     points = tuple(_point(point, frame, hovering=hovering) for point in shown.points)
-    return Layout(frame, roofs, tuple(texts), points, tuple(labels), (*boxes, *placed))
+    return Layout(frame, roofs, tuple(texts), points, tuple(labels), (*boxes, *placed), len(placed))
 
 
 def _frame(shown: Picture, size: Size) -> frames.Frame:
@@ -221,8 +230,16 @@ def _point(point: Point, frame: frames.Frame, *, hovering: bool) -> str:
 def _labels(
     points: Sequence[Point], frame: frames.Frame, room: Room
 ) -> tuple[list[str], list[tuple[Box, ...]]]:
-    """Label the points, broken ones first: by name where they are few and every name finds room, else by number."""
-    first = sorted(points, key=lambda point: (point.word not in BROKEN, point.number))[:_MOST_LABELS]
+    """Label the points: by name where they are few and every name finds room, else by number.
+
+    Broken ones come first, then those that stand alone: a crowd is read as one, a mark far from it is looked for.
+    """
+    crowd = _crowd(points, frame)
+
+    def order(point: Point) -> tuple[bool, bool, int]:
+        return point.word not in BROKEN, point.number in crowd, point.number
+
+    first = sorted(points, key=order)[:_MOST_LABELS]
     placed = _named(first, frame, room) or place(
         [_wish(point, str(point.number), frame) for point in first], room, _TEXT
     )
@@ -232,6 +249,20 @@ def _labels(
             texts.append(_leader(each.wish, each.box))
         texts.append(label(each.wish.text, each.x, each.y))
     return texts, [(each.box,) for each in placed]
+
+
+def _crowd(points: Sequence[Point], frame: frames.Frame) -> set[int]:
+    """Return the numbers of the points that have another one near."""
+    cells: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for point in points:
+        x, y = frame.across.at(point.intensity), frame.up.at(point.rate)
+        cells[int(x // _NEAR), int(y // _NEAR)].append(point.number)
+    return {
+        number
+        for (column, row), own in cells.items()
+        if len(own) + sum(len(cells.get((column + x, row + y), ())) for x, y in _AROUND) > 1
+        for number in own
+    }
 
 
 def _named(points: Sequence[Point], frame: frames.Frame, room: Room) -> list[Placed]:

@@ -7,11 +7,13 @@ from kmrun.report.numbers import readable
 from kmrun.report.plots.element import element, label, number, picture, title
 from kmrun.report.plots.labels import text_width
 from kmrun.report.plots.marks import colour
-from kmrun.report.plots.scales import Scale, linear_ticks, spaced
+from kmrun.report.plots.scales import Scale, Tick, linear_ticks, spaced
 
 WIDTH = 900.0
 _LEFT, _RIGHT, _ROW, _GAP, _TOP, _FOOT = 64.0, 12.0, 62.0, 26.0, 22.0, 36.0
 _TEXT = 11.0
+_ABOUT = (2, 3, 4, 6, 9)
+"""Ticks asked for; a round step may leave fewer."""
 
 Reading = tuple[float, float | None]
 
@@ -74,7 +76,7 @@ def _track(row: int, track: Track, across: Scale, top: float) -> list[str]:
     low, high = min(values), max(values)
     room = max((high - low) * 0.1, abs(high) * 0.02, 1e-6)
     up = Scale(low - room, high + room, top + _ROW, top)
-    ticks = linear_ticks(up.low, up.high, readable, about=2)
+    ticks = _ticks(up)
     pieces: list[str] = []
     pen = "M"
     for at, value in track.readings:
@@ -94,6 +96,12 @@ def _track(row: int, track: Track, across: Scale, top: float) -> list[str]:
         ),
         element("path", d="".join(pieces), class_=f"line {colour(row)}"),
     ]
+
+
+def _ticks(up: Scale) -> list[Tick]:
+    """Return the fewest round ticks from which a reader can tell the scale: two."""
+    found = (linear_ticks(up.low, up.high, readable, about) for about in _ABOUT)
+    return next(ticks for ticks in found if len(ticks) >= 2)
 
 
 def _time(across: Scale, bottom: float) -> list[str]:

@@ -25,6 +25,21 @@ def test_any_readings_can_be_drawn(clock, power):
     assert titles == [*(f"{name}, u" for name in shown), "time in the cases, s"]
 
 
+@given(st.floats(1, 1e5), st.floats(0, 3))
+def test_every_scale_can_be_read(level, span):
+    track = Track("power", "W", ((0.0, level), (1.0, level * (1 + span))))
+    root = ElementTree.fromstring(strip("s", [track], [Stretch("a", 0.0, 1.0)]))
+    ticks = [
+        item.text
+        for group in root.iter()
+        if group.attrib.get("class") == "ticks"
+        for item in group
+        if item.attrib.get("text-anchor") == "end"
+    ]
+    assert 2 <= len(ticks) <= 6
+    assert len(set(ticks)) == len(ticks)
+
+
 def test_a_line_breaks_where_nothing_was_read():
     track = Track("clock", "MHz", ((0.0, 100.0), (1.0, 110.0), (2.0, None), (3.0, 90.0), (4.0, 95.0)))
     root = ElementTree.fromstring(strip("s", [track], [Stretch("a", 0.0, 2.0), Stretch("b", 2.0, 4.0)]))
