@@ -110,7 +110,7 @@ def _sensors(device: GpuFacts) -> list[str]:
         return _entry(label, f"none: {device.sensors_note}") if device.sensors_note else []
     source = _source(device)
     if "error" in device.sensors:
-        return _entry(source, f"stopped answering: {device.sensors['error']}")
+        return _entry(source, f"none: {device.sensors['error']}")
     rows = sensor_rows(device)
     if not rows:
         return _entry(source, "none: this card and its driver answer no query")

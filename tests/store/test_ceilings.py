@@ -11,6 +11,7 @@ import pytest
 
 from kmrun.core.measurement import Bandwidth, Ceilings, MatmulRate
 from kmrun.device.claim import Claim
+from kmrun.errors import EnvironmentLacks
 from kmrun.measure.delivering import RunCeilings, key_of
 from kmrun.store.ceilings import CeilingCache, CeilingKey, cache_folder
 from support.cases import CPU, GPU
@@ -171,6 +172,22 @@ def test_a_cpu_s_is_measured_before_and_after_and_never_kept(cache: CeilingCache
     assert (closed.matmuls[0].flop_per_s, closed.matmuls[0].age_s) == (2e12, None)
     assert [dtypes for dtypes, _ in machine.asked] == [("fp32",), ("fp32",)]
     assert cache.find(KEY) == ()
+
+
+def test_what_was_measured_before_the_cases_stands_where_memory_is_refused_after_them() -> None:
+    machine, refused = Machine(), [False]
+
+    def measure(dtypes: tuple[str, ...], budget_ns: float) -> Ceilings:
+        if refused[0]:
+            raise EnvironmentLacks("the ceilings cannot be measured")
+        return machine(dtypes, budget_ns)
+
+    run = RunCeilings(measure)
+    opened = run.open(("fp32",))
+    refused[0] = True
+    assert run.close() == opened
+    with pytest.raises(EnvironmentLacks):
+        RunCeilings(measure).close()
 
 
 def test_what_cannot_be_named_is_not_kept() -> None:
