@@ -94,7 +94,8 @@ def claimed(
     """Claim the GPU that `device` names (`auto`, `cpu`, `cuda`, `cuda:N`) while the block runs.
 
     `kind` is what torch is going to run on: a driver may show a GPU that a torch for CPUs does not use. Waits for
-    another run of kmrun on it, and tells so once. A clock that cannot be held is told, too, and measured without.
+    another run of kmrun on it, and tells so once. A clock that cannot be held is told, too, and measured without;
+    so is that the load of others cannot be read.
 
     Raises:
         EnvironmentLacks: the other run does not end within `wait_s`; or, at the end, the clock cannot be given back.
@@ -112,7 +113,10 @@ def claimed(
         if lock_clocks:
             held = stack.enter_context(_held(gpu, load.note, tell))
         _tell_unlocked(held, tell)
-        yield Claim(gpu, foreign_load(load), facts, driver, held, unknown_load(load))
+        unknown = unknown_load(load)
+        if unknown:
+            tell(f"warning: whether others use this GPU is not known: {unknown}\n")
+        yield Claim(gpu, foreign_load(load), facts, driver, held, unknown)
 
 
 def _tell_unlocked(clock: HeldClock | None, tell: Callable[[str], object]) -> None:

@@ -106,6 +106,7 @@ def test_what_cannot_be_read_of_others_is_unknown(
 ) -> None:
     found = claim(nvidia, tmp_path, read_clock=False, **variables)
     assert (found["foreign"], found["unknown"]) == ("", why)
+    assert found["told"] == [f"warning: whether others use this GPU is not known: {why}\n"]
 
 
 @needs_compiler
@@ -121,7 +122,8 @@ def test_a_driver_that_names_no_slice_gives_it_nothing_of_the_whole_gpu(tmp_path
     why = "this driver does not tell a MIG slice from the GPU that it is cut from"
     assert (found["gpu"]["uuid"], found["gpu"]["is_mig"]) == (None, True)
     assert (found["facts"], found["foreign"], found["unknown"]) == ({}, "", why)
-    assert found["told"] == [f"warning: clocks are not locked: {why}\n"]
+    told = ("clocks are not locked", "whether others use this GPU is not known")
+    assert found["told"] == [f"warning: {what}: {why}\n" for what in told]
     script = (
         "from kmrun.core.measurement import RunDevice\n"
         "from kmrun.measure.watch import Watch\n"
@@ -137,7 +139,10 @@ def test_a_driver_that_names_no_slice_gives_it_nothing_of_the_whole_gpu(tmp_path
 def test_nvml_that_hangs_costs_what_it_would_have_told(nvidia: Path, tmp_path: Path) -> None:
     found = claim(nvidia, tmp_path, lock=True, first=IMPATIENT, FAKE_NVML_MODE="hang_init")
     assert (found["gpu"]["uuid"], found["facts"], found["driver"], found["foreign"]) == (T4, {}, None, "")
-    assert found["told"] == ["warning: clocks are not locked: NVML did not answer within 0.5 s\n"]
+    assert found["told"] == [
+        "warning: clocks are not locked: NVML did not answer within 0.5 s\n",
+        "warning: whether others use this GPU is not known: NVML did not answer within 0.5 s\n",
+    ]
 
 
 @needs_compiler
