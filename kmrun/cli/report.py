@@ -13,7 +13,8 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="[RESULT.json...]",
-            help="What `--save` or `--json` wrote; several stand side by side. None: a page about a card.",
+            help="What `--save` or `--json` wrote, `-` is standard input; several stand side by side. None: a page"
+            " about a card.",
         ),
     ] = None,
     out: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kmrun.cli.result_files import read_results
+from kmrun.cli.result_files import STREAM, read_results
 from kmrun.cli.terminal import file_named
 from kmrun.core.card import Card
 from kmrun.core.peaks import peaks
@@ -78,7 +78,8 @@ def result_report(paths: Sequence[Path], overlays: Sequence[Path]) -> tuple[str,
     """
     results = read_results(paths)
     catalogue = load_cards(overlays)
-    return paths[0].stem, lambda: results_page(results, catalogue)
+    name = results[0].suite.name if paths[0] == STREAM else paths[0].stem
+    return name, lambda: results_page(results, catalogue)
 
 
 def results_page(results: Sequence[Result], catalogue: Catalogue) -> str:

@@ -15,6 +15,9 @@ from kmrun.report.info_text import figure_text, figure_title
 from kmrun.report.numbers import readable
 from kmrun.report.roofs import card_picture
 
+_RIDGE = ("bf16_tensor_tflops", "fp16_tensor_tflops", "fp32_tflops")
+"""Whose ridge a page begins with: of the first that the card has. The table has all."""
+
 
 @dataclass(frozen=True, slots=True)
 class CardPage:
@@ -71,9 +74,20 @@ def _tiles(card: Card, found: Peaks) -> tuple[Tile, ...]:
             value, _, unit = format_quantity(found.values[name], family).partition(" ")
             unit = unit.replace("FLOP/s", "OP/s") if name.endswith("_tops") else unit
             tiles.append(Tile(figure_title(name), value, unit, found.provenance[name]))
+    tiles += _ridge_tile(found)
     if card.memory_bytes is not None:
         tiles.insert(1, Tile("memory", f"{card.memory_bytes / 2**30:g}", "GiB", card.memory_type.upper()))
     return tuple(tiles)
+
+
+def _ridge_tile(found: Peaks) -> list[Tile]:
+    """Return from which intensity on compute is the limit, for the compute roof that kernels of models stand under."""
+    memory, name = found.values.get(BANDWIDTH), next((each for each in _RIDGE if each in found.values), None)
+    if memory is None or name is None:
+        return []
+    return [
+        Tile("ridge point", readable(found.values[name] / memory), "flop/byte", f"of {figure_title(name)}")
+    ]
 
 
 def _peaks(card: Card, found: Peaks) -> Table:

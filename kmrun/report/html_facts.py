@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kmrun.core.result import Result
 from kmrun.report.html_parts import FOLD, Cell, Head, Line, Table, hoisted, number, without_empty_columns
-from kmrun.report.numbers import percent, readable
+from kmrun.report.numbers import percent, readable, whole
 from kmrun.report.shell import shell_word
 from kmrun.report.view import repro
 from kmrun.report.words import short_names
@@ -132,8 +132,8 @@ def _said(value: object) -> str:
 def _of(value: float | None, most: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.0f}" if most is None else f"{value:.0f} of {most:.0f}"
+    return whole(value) if most is None else f"{whole(value)} of {whole(most)}"
 
 
 def _plain(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0f}"
+    return "-" if value is None else whole(value)

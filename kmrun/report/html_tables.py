@@ -21,6 +21,7 @@ from kmrun.report.html_parts import (
     without_empty_columns,
 )
 from kmrun.report.numbers import count, percent, readable
+from kmrun.report.places import place_named
 from kmrun.report.plots.distribution import Span, distribution, span_of
 from kmrun.report.plots.element import element, title
 from kmrun.report.plots.interval import axis_of, interval, signed
@@ -247,7 +248,7 @@ def _clause(name: str, case: CaseResult, clause: ClauseEntry) -> tuple[Cell, ...
         verdict(words.get(clause.verdict, clause.verdict)),
         # Of a clause that holds the numbers beside it say all there is.
         Cell("-" if clause.verdict == "pass" else clause.reason or "-"),
-        Cell(f"{clause.file}:{clause.line}" if clause.file else "-"),
+        Cell(place_named(clause.file, clause.line)),
     )
 
 

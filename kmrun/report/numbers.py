@@ -1,29 +1,50 @@
 """How shares, spreads, wall times and counts read."""
 
+import math
+
+_LARGEST = 1e9
+"""From here on a number is no measurement's, but an edited document's: told in few digits all the same."""
+
+
+def _beyond(fraction: float) -> bool:
+    return not abs(fraction) < _LARGEST
+
+
+def _of_no_machine(fraction: float) -> str:
+    """Return `1e+300 %`, or words for what is no number."""
+    return f"{fraction * 100:.0e} %" if math.isfinite(fraction * 100) else "no number"
+
+
+def whole(value: float) -> str:
+    """Return a reading without decimals: `1755`."""
+    return f"{value:.0f}" if abs(value) < _LARGEST else f"{value:.0e}"
+
 
 def percent(fraction: float | None) -> str:
     """Return a fraction in percent: `54 %`, `0.8 %` under one, `-` for None."""
-    if fraction is None:
-        return "-"
+    if fraction is None or _beyond(fraction):
+        return "-" if fraction is None else _of_no_machine(fraction)
     return f"{fraction * 100:.0f} %" if fraction >= 0.00995 or fraction == 0 else f"{fraction * 100:.1f} %"
 
 
 def signed_percent(fraction: float | None) -> str:
     """Return a change in percent with its sign, one decimal under ten: `+6.1 %`, `-12 %`, `-` for None."""
-    if fraction is None:
-        return "-"
+    if fraction is None or _beyond(fraction):
+        return "-" if fraction is None else _of_no_machine(fraction)
     return f"{fraction * 100:+.0f} %" if abs(fraction) >= 0.0995 else f"{fraction * 100:+.1f} %"
 
 
 def spread(fraction: float | None) -> str:
     """Return the half-width of an interval in percent, one decimal: `0.3 %`."""
-    if fraction is None:
-        return "-"
+    if fraction is None or _beyond(fraction):
+        return "-" if fraction is None else _of_no_machine(fraction)
     return f"{fraction * 100:.0f} %" if fraction >= 0.0995 else f"{fraction * 100:.1f} %"
 
 
 def duration(seconds: float) -> str:
     """Return a wall time: `0.9 s`, `21 s`, `3 min 5 s`."""
+    if seconds >= _LARGEST:
+        return f"{seconds:.1e} s"
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     if seconds < 119.5:

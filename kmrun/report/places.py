@@ -17,3 +17,10 @@ def place_text(case: CaseResult) -> str:
     """Return `file:line`, empty where nothing is known."""
     place = place_of(case)
     return f"{place[0]}:{place[1]}" if place else ""
+
+
+def place_named(file: str | None, line: int | None) -> str:
+    """Return `file:line`, the file alone where the line is unknown, `-` where nothing is."""
+    if not file:
+        return "-"
+    return file if line is None else f"{file}:{line}"

@@ -102,13 +102,24 @@ def read(path: Path) -> list[Result]:
         InvalidInput: the file cannot be read, is no result document, or was written by a newer kmrun.
     """
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
     except OSError as error:
         raise InvalidInput(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    return read_content(content, str(path))
+
+
+def read_content(content: bytes, name: str) -> list[Result]:
+    """Return the documents that are the content of a file or stream of that name.
+
+    Raises:
+        InvalidInput: it is no result document, or was written by a newer kmrun.
+    """
+    try:
+        plain = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path}: not JSON: {error}", "a result file is what --save writes") from error
+        raise InvalidInput(f"{name}: not JSON: {error}", "a result file is what --save writes") from error
     documents = plain if isinstance(plain, list) else [plain]
-    return [parse(document, str(path)) for document in documents]
+    return [parse(document, name) for document in documents]
 
 
 def parse(plain: Any, name: str) -> Result:
@@ -120,8 +131,8 @@ def parse(plain: Any, name: str) -> Result:
     version = plain.get("kmrun_result") if isinstance(plain, dict) else None
     if not isinstance(version, int) or isinstance(version, bool):
         raise InvalidInput(f"{name}: no result document", "a result file is what --save writes")
-    if version > VERSION:
-        hint = "a newer kmrun wrote it: upgrade this one"
+    if not 1 <= version <= VERSION:
+        hint = "a newer kmrun wrote it: upgrade this one" if version > VERSION else "there is no such format"
         raise InvalidInput(f"{name}: result format {version}, this kmrun reads {VERSION}", hint)
     try:
         schema.Result.model_validate(plain)

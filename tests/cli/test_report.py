@@ -1,4 +1,6 @@
+import io
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +65,26 @@ def test_several_results_stand_side_by_side(kmrun, saved, here):
         "2026-02-02 00:00:00 (1)",
         "2026-02-02 00:00:00 (2)",
     ]
+
+
+def test_standard_input_is_a_result(kmrun, here, monkeypatch):
+    def piped(text):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    piped(render([make_result()]))
+    assert kmrun("report", "-").code == 0
+    assert "<h1>adding</h1>" in (here / "adding.html").read_text(encoding="utf-8")
+    piped(render([make_result()]))
+    assert kmrun("report", "-", "--out", "-").out == (here / "adding.html").read_text(encoding="utf-8")
+    for text, words, said in (
+        ("{", ["-"], "standard input: not JSON"),
+        ("[]", ["-"], "standard input: no result in it"),
+        ("[]", ["-", "-"], "- twice: standard input can be read once"),
+    ):
+        piped(text)
+        ran = kmrun("report", *words)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith(f"error: {said}")
 
 
 def test_an_earlier_report_is_replaced_and_nothing_else(kmrun, saved, here):

@@ -1,22 +1,25 @@
 """The pages as text: sections, order, tables, and what is folded."""
 
 import copy
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kmrun.core.peaks import BANDWIDTH, peaks
 from kmrun.core.plain import to_plain
 from kmrun.core.result import Reason
 from kmrun.core.slowdown import Slowdown
 from kmrun.core.units import format_number
 from kmrun.errors import InvalidInput
 from kmrun.report.html import is_report, page_of, result_page
+from kmrun.report.html_card import card_parts, known_limits
 from kmrun.report.html_compare import headings_of
 from kmrun.report.html_parts import Cell, Head, Line, Table, hoisted
 from kmrun.report.html_run import banner_of
-from kmrun.report.numbers import percent
+from kmrun.report.numbers import percent, readable
 from kmrun.source.catalogue import load_cards
 from kmrun.store.results import parse
 from support.gpu_results import broken, gpu_result
@@ -312,6 +315,7 @@ def leaves(plain, path=()):
 
 DOCUMENT = to_plain(gpu_result(sizes=3, samples=5))
 LEAVES = list(leaves(DOCUMENT))
+DIGEST = DOCUMENT["suite"]["digest"]
 EXTREMES = st.sampled_from([0.0, 5e-324, 1e-300, 1e-9, 1e300, 1.7e308, -1.0, 12345678901234567890])
 
 
@@ -328,4 +332,34 @@ def test_whatever_numbers_a_document_holds_it_is_refused_or_shown(changes):
         result = parse(plain, "edited.json")
     except InvalidInput:
         return
-    parsed(result_page([result], CARDS))
+    page = parsed(result_page([result], CARDS))
+    rows = [row for table in page.all("table", class_="cases") for row in table.all("tbody")[0].all("tr")]
+    assert [row.all("th")[0].attributes["title"] for row in rows] == [case.id for case in result.cases]
+    shown = [text for item in page.all("body")[0].all() for text in item.own if isinstance(text, str)]
+    bad = re.compile(r"(?<![\w.])(?:inf|nan|None)\b|\d{22,}")
+    assert [text for text in shown if bad.search(text.replace(DIGEST, ""))] == []
+
+
+def test_how_many_marks_carry_their_number_is_said():
+    figure = parsed(result_page([gpu_result(sizes=12, samples=9)], CARDS)).all("figure")[0]
+    (wide, _) = figure.all("svg", class_="roofline")
+    numbered = [item for item in wide.all("g", class_="labels")[0].all("text") if item.text.isdigit()]
+    said = figure.all("figcaption")[0].text
+    assert 0 < len(numbered) < 96
+    assert f"{len(numbered)} of 96 marks carry theirs: the broken first, then those that stand alone." in said
+
+
+def test_a_clause_whose_line_nobody_knows_is_placed_in_its_file():
+    case = broken(make_entry())
+    clause = replace(case.clauses[0], line=None)
+    page = parsed(result_page([make_result(replace(case, clauses=(clause,)))], {}))
+    row = section(page, "Contract clauses").all("tbody")[0].all("tr")[0]
+    assert row.all("td")[-1].text == "suites/attention.yaml"
+
+
+def test_a_card_begins_with_its_ridge():
+    found = peaks(CARD)
+    tiles = {tile.name: tile for tile in card_parts(CARD, found, "of the database", known_limits(CARD)).tiles}
+    tile = tiles["ridge point"]
+    ridge = found.values["bf16_tensor_tflops"] / found.values[BANDWIDTH]
+    assert (tile.value, tile.unit, tile.note) == (readable(ridge), "flop/byte", "of bf16 tensor")

@@ -10,6 +10,16 @@ def test_percent_and_spread():
     ]
 
 
+def test_numbers_of_no_measurement_are_short():
+    assert numbers.percent(1e300) == "1e+302 %"
+    assert numbers.signed_percent(-1e300) == "-1e+302 %"
+    assert numbers.spread(1e300) == "1e+302 %"
+    assert numbers.percent(1.7e308) == numbers.percent(float("inf")) == "no number"
+    assert numbers.signed_percent(float("nan")) == "no number"
+    assert numbers.duration(1e300) == "1.0e+300 s"
+    assert [numbers.whole(value) for value in (1754.6, 1e300)] == ["1755", "1e+300"]
+
+
 def test_duration_and_count():
     assert [numbers.duration(value) for value in (0.91, 9.96, 21.4, 119.6, 185.2)] == [
         *("0.9 s", "10 s", "21 s", "2 min 0 s", "3 min 5 s")

@@ -158,6 +158,8 @@ def test_numbers_stand_on_one_line_and_text_is_untouched():
         ("{}", "no result document"),
         ('{"kmrun_result": true}', "no result document"),
         ('{"kmrun_result": 2}', "result format 2, this kmrun reads 1"),
+        ('{"kmrun_result": 0}', "result format 0, this kmrun reads 1"),
+        ('{"kmrun_result": -5}', "result format -5, this kmrun reads 1"),
         ('{"kmrun_result": 1}', "damaged result document: complete: field required"),
     ],
 )
@@ -183,5 +185,7 @@ def test_an_unknown_key_is_damage():
 def test_a_pair_of_one_is_damage():
     plain = json.loads(render([make_result()]))
     plain["cases"][0]["versus"]["reference"]["pairs_ms"][0] = [1.0]
-    with pytest.raises(InvalidInput, match=r"damaged result document: cases\.0\.versus\.reference\.pairs_ms\.0"):
+    with pytest.raises(
+        InvalidInput, match=r"damaged result document: cases\.0\.versus\.reference\.pairs_ms\.0"
+    ):
         parse(plain, "x.json")

@@ -120,7 +120,9 @@ def _frame(shown: Picture, size: Size) -> frames.Frame:
         point.rate for point in shown.points
     ]
     slopes = [roofs.bandwidth for roofs in shown.roofs if roofs.bandwidth]
-    bottoms = [point.rate for point in shown.points] + ([max(slopes) * low] if slopes else [])
+    bottoms = [point.rate for point in shown.points] + (
+        [max(slopes) * low] if slopes else [value for roofs in shown.roofs for _, value in roofs.peaks]
+    )
     top = max(tops, default=max(slopes, default=1e12) * high) * 1.9
     bottom = max(min(bottoms, default=top / 1e4) / 1.6, top / 1e9)
     box = size.box

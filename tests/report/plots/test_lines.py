@@ -37,12 +37,13 @@ def test_shares_start_at_zero_and_sizes_may_too():
 
 
 def test_one_size_alone_can_be_drawn():
-    ElementTree.fromstring(
-        lines("l", "t", [Series("a", 0, ((7.0, 1.0),))], "n", "s", readable, logarithmic=True)
-    )
-    ElementTree.fromstring(
-        lines("l", "t", [Series("a", 0, ((0.0, 0.0),))], "n", "s", readable, logarithmic=False)
-    )
+    for at, value, logarithmic in ((7.0, 1.0, True), (0.0, 0.0, False)):
+        series = [Series("a", 0, ((at, value),), ("the only one",))]
+        root = ElementTree.fromstring(lines("l", "t", series, "n", "s", readable, logarithmic=logarithmic))
+        texts = [item.text for item in root.iter() if item.tag.endswith("text")]
+        assert f"{at:.0f}" in texts
+        assert len([item for item in root.iter() if item.attrib.get("class", "").startswith("mark")]) == 1
+        assert "the only one" in [item.text for item in root.iter() if item.tag.endswith("title")]
 
 
 def test_hundreds_of_sizes_are_a_line_without_marks():

@@ -98,11 +98,29 @@ def test_whatever_was_measured_can_be_drawn(cases, bandwidth, peaks):
 
 
 @pytest.mark.parametrize(
-    "roofs", [(), (Roofs("published", None, (("x", 1e12),)),), (Roofs("cache", 1e11, ()),)]
+    ("roofs", "drawn", "told"),
+    [
+        ((), 0, []),
+        ((Roofs("published", None, (("x", 1e12),)),), 1, ["1 TFLOP/s x"]),
+        ((Roofs("cache", 1e11, ()),), 1, ["100 GB/s"]),
+    ],
 )
-def test_roofs_of_which_half_is_unknown(roofs):
-    ElementTree.fromstring(roofline("r", Picture(roofs, scattered(3, 1))))
-    ElementTree.fromstring(roofline("r", Picture(roofs, ())))
+@pytest.mark.parametrize("points", [scattered(3, 1), ()])
+def test_roofs_of_which_half_is_unknown(roofs, drawn, told, points):
+    svg = ElementTree.fromstring(roofline("r", Picture(roofs, points)))
+    classes = [item.attrib.get("class", "") for item in svg.iter()]
+    (group,) = [item for item in svg.iter() if item.attrib.get("class") == "roofs"]
+    assert len([item for item in group if item.attrib["d"].count("M") == 1]) == drawn
+    assert len([name for name in classes if name.startswith("mark")]) == len(points)
+    texts = [item.text for item in svg.iter() if item.attrib.get("class", "").startswith("roof-label ")]
+    assert texts == told
+
+
+def test_a_mark_that_stands_alone_is_numbered_before_those_of_a_crowd():
+    alone = point(200, 1.0, 1e12)
+    found = layout(Picture(ROOFS, (*clusters(150), alone)), WIDE)
+    assert found.labelled < 151
+    assert any(">200</text>" in text for text in found.labels)
 
 
 def test_it_reads_aloud():
