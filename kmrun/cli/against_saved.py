@@ -61,7 +61,7 @@ class AgainstSaved(Companion):
         new = [case.id for case in suite.cases if case.id not in known]
         if new:
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
-            self.say(f"warning: {self.path}: has no time of {new[0]}{more}: not compared\n")
+            self.say(printable(f"warning: {self.path}: has no time of {new[0]}{more}: not compared") + "\n")
         self._compared[suite.key] = len(suite.cases) - len(new)
 
     def measured(

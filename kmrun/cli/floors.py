@@ -35,6 +35,7 @@ def command(
 
     from kmrun.cli.terminal import file_named
     from kmrun.core.floors import raised
+    from kmrun.core.printable import printable
     from kmrun.errors import UsageError
     from kmrun.report.table import encodable
     from kmrun.source.suite_floors import numbers, with_raised
@@ -62,7 +63,8 @@ def command(
         lines.append(f"{len(edited.raised)} of {len(groups)} floors raised: {written}")
     else:
         lines.append("no floor to raise")
-    typer.echo(encodable("".join(f"{line}\n" for line in lines), sys.stdout.encoding), nl=False)
+    text = "".join(f"{printable(line)}\n" for line in lines)
+    typer.echo(encodable(text, sys.stdout.encoding), nl=False)
 
 
 def _of_suite(found: "Sequence[Result]", planned: "PlannedSuite", name: str) -> "Result":
@@ -97,10 +99,8 @@ def _shown(planned: "PlannedSuite", result: "Result") -> "list[Shown]":
 def _difference(name: str, before: str, after: str) -> list[str]:
     import difflib
 
-    from kmrun.core.printable import printable
-
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, f"{name} raised", lineterm="")
-    return [printable(line) for line in lines]
+    return list(lines)
 
 
 def _told(

@@ -42,8 +42,10 @@ def lines(shown: Sequence[tuple[str, Picture]]) -> list[str]:
         curves = _curves(picture.roofs)
         points = picture.points[: len(MARKS)]
         # Names are others' words: nothing of a document may move the cursor.
-        output += ["", printable(title)] if output else [printable(title)]
-        output += [f"  {printable(roofs_title(roofs))}" for roofs in picture.roofs]
+        named = textwrap.wrap(printable(title), _WIDTH, subsequent_indent="  ")
+        output += ["", *named] if output else named
+        for roofs in picture.roofs:
+            output += textwrap.wrap(f"  {printable(roofs_title(roofs))}", _WIDTH, subsequent_indent="    ")
         if curves:
             marks = [Mark(point.name, point.intensity, point.rate) for point in points]
             output += [
