@@ -242,6 +242,21 @@ def test_it_prints_on_a4_with_everything_unfolded(tab, pages):
     assert 3 < pdf.count(b"/Type /Page\n") < 30
 
 
+@pytest.mark.parametrize("runs", [2, 3, 6])
+def test_no_column_of_runs_side_by_side_is_cut_off(tab, tmp_path, runs):
+    path = tmp_path / "runs.html"
+    found = [gpu_result(sizes=1, seed=seed, complete=seed != 1) for seed in range(runs)]
+    path.write_text(result_page(found, {CARD.id: CARD}), encoding="utf-8")
+    page = tab.open(path)
+    cut = "all => all.map(e => e.scrollWidth - e.clientWidth)"
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert set(page.locator("#overview .scroll").evaluate_all(cut)) == {0}
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1000})  # A4 less its margins
+    assert set(page.locator(".scroll").evaluate_all(cut)) == {0}
+    assert tab.overflow() == 0
+
+
 def test_two_thousand_cases_open_and_scroll(tab, tmp_path):
     path = tmp_path / "large.html"
     path.write_text(result_page([result(sizes=250, samples=40)], {CARD.id: CARD}), encoding="utf-8")
