@@ -45,13 +45,14 @@ def command(
     import json
 
     from kmrun.cli import roof_views as views
-    from kmrun.cli.result_files import read_results
     from kmrun.cli.roof_choice import chosen_roof
     from kmrun.cli.roof_source import roofs_here
     from kmrun.cli.terminal import positive, write_svg
 
     choice = chosen_roof(peak, tensor)
     if result is not None:
+        from kmrun.cli.result_files import read_results
+
         others = {
             "--gpu": gpu,
             "--device": device,
