@@ -58,11 +58,32 @@ class AgainstSaved(Companion):
             if before != today:
                 self.say(printable(f"warning: {self.path}: is of {name} {before}, this is {today}") + "\n")
         known = {case.id for case in then.cases if case.median_ms}
+        self._refuse_changed(suite, then)
         new = [case.id for case in suite.cases if case.id not in known]
         if new:
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
             self.say(printable(f"warning: {self.path}: has no time of {new[0]}{more}: not compared") + "\n")
         self._compared[suite.key] = len(suite.cases) - len(new)
+
+    def _refuse_changed(self, suite: Suite, then: Result) -> None:
+        """Refuse cases that are others under the same name: their times tell of no slowdown.
+
+        Raises:
+            UsageError: a case is defined in another way than it was, or is timed with other caches.
+        """
+        entries = {entry.id: entry for entry in then.cases if entry.median_ms}
+        both = [(case, entries[case.id]) for case in suite.cases if case.id in entries]
+        changed = [case.id for case, entry in both if entry.digest not in (None, suite.digest(case))]
+        if changed:
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            raise UsageError(
+                f"--compare {self.path}: {changed[0]}{more} is defined in another way than it was, "
+                "or is timed cold against hot",
+                "--save measures it anew",
+            )
+        if any(entry.digest is None for _, entry in both):
+            told = "does not say how its cases are defined: a changed one would look slower or faster"
+            self.say(printable(f"warning: {self.path}: {told}") + "\n")
 
     def measured(
         self, suite: Suite, case: Case, found: Measurement, ceilings: Ceilings, supervisor: Any, phase: Phase

@@ -13,7 +13,6 @@ from kmrun.core.baseline import (
     BaselineCase,
     baseline_device,
     case_of,
-    definition_digest,
     device_key,
 )
 from kmrun.core.baseline_gate import FIRST_SESSIONS, BaselineGate
@@ -87,7 +86,7 @@ class Saving(Companion):
         target = self._targets[suite.key]
         saved = self.now().isoformat(timespec="seconds")
         cases = {
-            one.case.id: case_of(one.case, suite.l2(one.case), one.bound, sessions[one.case.id], saved)
+            one.case.id: case_of(one.case.id, suite.digest(one.case), one.bound, sessions[one.case.id], saved)
             for one in chosen
         }
         earlier = (
@@ -247,4 +246,4 @@ def _document(suite: Suite, cases: Sequence[BaselineCase]) -> Baseline:
 
 
 def _is_changed(then: BaselineCase | None, case: Case, suite: Suite) -> bool:
-    return then is not None and then.digest != definition_digest(case, suite.l2(case))
+    return then is not None and then.digest != suite.digest(case)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kmrun.core.baseline import definition_digest
 from kmrun.core.case import Case
 from kmrun.core.clause import bound_for
 from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
@@ -33,6 +34,8 @@ class Suite:
     card: str | None
     environment: dict[str, Any]
     flush_l2: bool = True
+    root: Path | None = None
+    """The tree that the suite lies in; None: its folder."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -42,6 +45,10 @@ class Suite:
     def l2(self, case: Case) -> str:
         """Return whether the case is asked to be timed `cold` or `hot`."""
         return "cold" if case.timing.l2 == "cold" and self.flush_l2 else "hot"
+
+    def digest(self, case: Case) -> str:
+        """Return what tells a case from one of that name that is defined in another way."""
+        return definition_digest(case, self.l2(case), str(self.root or self.folder))
 
     def margin(self, case: Case) -> float:
         """Return how much slower a case may be: its strictest clause on this device, else 5 %."""

@@ -26,7 +26,7 @@ from kmrun.core.verdict import Judgement, judge
 from kmrun.errors import KmrunError
 from kmrun.report.progress import Progress
 from kmrun.report.words import axes_label
-from kmrun.store.repository import git_state
+from kmrun.store.repository import git_state, toplevel
 
 
 class Supervising(Protocol):
@@ -119,7 +119,8 @@ class _Going:
         scored = score(case, found, self.device, ceilings, roofs)
         listed = case.kernel in self.listed
         judged = judge(case, found, scored, self.device.kind, roofs.card, self.alpha, listed)
-        return _Scored(case, found, judged, case_result(case, found, scored, judged, self.job.locate))
+        entry = case_result(case, found, scored, judged, self.job.locate, self.suite.digest(case))
+        return _Scored(case, found, judged, entry)
 
     def done(self) -> list[Done]:
         """Return what the run's companion is told of the cases."""
@@ -290,6 +291,7 @@ class Session:
             card=card.id if card else None,
             environment=_environment(measured, job.folder),
             flush_l2=self._flush_l2,
+            root=toplevel(Path(job.folder)),
         )
 
     def _measure(self, going: _Going, supervisor: Supervising, progress: Progress) -> None:

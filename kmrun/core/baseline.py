@@ -96,19 +96,34 @@ def baseline_device(device: RunDevice, card: str | None) -> BaselineDevice:
     return BaselineDevice(device_key(device, card), device.kind, device.name, card, device.threads)
 
 
-def definition_digest(case: Case, l2: str) -> str:
+def definition_digest(case: Case, l2: str, root: str) -> str:
     """Return the SHA-256 of what is timed: kernel, arguments, mode, cold or hot caches.
+
+    `root` is the tree that the suite lies in, which stands in the values of its environment.
 
     What is promised, checked or compared may change without making another case of it.
     """
     plain = {name: to_plain(getattr(case, name)) for name in _DEFINES}
     plain |= {"l2": l2, "clock": case.timing.clock}
-    # The suite's folder is another one in every checkout.
-    text = json.dumps(plain, sort_keys=True, ensure_ascii=True, default=str).replace(case.folder, ".")
-    return hashlib.sha256(text.encode()).hexdigest()
+    # Tree and folder are others in every checkout.
+    implementation = plain["implementation"]
+    implementation["env"] = _with_replaced(implementation["env"], root, "{root}")
+    plain = _with_replaced(plain, case.folder, ".")
+    return hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def case_of(case: Case, l2: str, bound: str | None, sessions: Sequence[Session], saved: str) -> BaselineCase:
+def _with_replaced(plain: Any, old: str, new: str) -> Any:
+    """Return plain values with a part of all texts replaced; keys stay."""
+    if isinstance(plain, str):
+        return plain.replace(old, new)
+    if isinstance(plain, dict):
+        return {key: _with_replaced(value, old, new) for key, value in plain.items()}
+    return [_with_replaced(value, old, new) for value in plain] if isinstance(plain, list) else plain
+
+
+def case_of(
+    case_id: str, digest: str, bound: str | None, sessions: Sequence[Session], saved: str
+) -> BaselineCase:
     """Return the entry of a case.
 
     Raises:
@@ -116,8 +131,8 @@ def case_of(case: Case, l2: str, bound: str | None, sessions: Sequence[Session],
     """
     times = median_interval([session.kernel_ms for session in sessions], 0.95)
     return BaselineCase(
-        id=case.id,
-        digest=definition_digest(case, l2),
+        id=case_id,
+        digest=digest,
         saved=saved,
         bound=bound,
         median_ms=times.value,

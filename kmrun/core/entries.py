@@ -27,9 +27,14 @@ Locate = Callable[[Path], tuple[str, int] | None]
 
 
 def case_result(
-    case: Case, found: Measurement, scored: Score, judged: Judgement, locate: Locate = lambda path: None
+    case: Case,
+    found: Measurement,
+    scored: Score,
+    judged: Judgement,
+    locate: Locate = lambda path: None,
+    digest: str | None = None,
 ) -> CaseResult:
-    """Return the document's entry of one case."""
+    """Return the document's entry of one case; `digest` is of its definition."""
     file, line = locate(case.place) or (None, None)
     time = scored.time_s
     timed = time is not None
@@ -94,6 +99,7 @@ def case_result(
         else {},
         telemetry=telemetry_entry(found.observed) if timed and found.observed is not None else None,
         slowdown=found.slowdown,
+        digest=digest,
     )
 
 

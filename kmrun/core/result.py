@@ -164,6 +164,8 @@ class CaseResult:
     versus: Mapping[str, VersusEntry] = field(default_factory=dict)
     telemetry: TelemetryEntry | None = None
     slowdown: Slowdown | None = None
+    digest: str | None = None
+    """Of the case's definition, as in a baseline: another one is another case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,6 +193,9 @@ class Case(Document):
     versus: dict[str, Versus]
     telemetry: Telemetry | None
     slowdown: Slowdown | None
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
+        default=None, description="SHA-256 of the case's definition: of another one no time can be compared."
+    )
 
 
 class Suite(Document):

@@ -266,6 +266,27 @@ def test_a_saved_result_of_another_machine_or_suite_is_refused(kmrun, suite, mac
     assert found.device.threads == CPU.threads
 
 
+def test_a_saved_result_of_other_cases_is_refused(kmrun, suite, machine):
+    kmrun(suite, "--save", "old.json")
+    Path(suite).write_text(SUITE.replace("dtype: fp32", "dtype: bf16"))
+    machine.supervisor.asked.clear()
+    ran = kmrun(suite, "--compare", "old.json")
+    assert (ran.code, machine.supervisor.asked) == (2, ["enter", "exit"])
+    assert f"--compare old.json: {ONE} and 1 more is defined in another way than it was" in ran.err
+    Path(suite).write_text(SUITE)
+    ran = kmrun(suite, "--compare", "old.json", "--no-flush-l2")
+    assert (ran.code, "timed cold against hot" in ran.err) == (2, True)
+    Path(suite).write_text(SUITE.replace("0.03", "0.05"))
+    assert kmrun(suite, "--compare", "old.json").code == 0
+
+
+def test_a_saved_result_without_definitions_is_compared_with_a_warning(kmrun, suite, machine):
+    kmrun(suite, "--save", "old.json")
+    edit(Path("old.json"), lambda document: [case.pop("digest") for case in document["cases"]])
+    ran = kmrun(suite, "--compare", "old.json")
+    assert (ran.code, "does not say how its cases are defined" in ran.err) == (0, True)
+
+
 def test_a_run_has_one_opponent(kmrun, suite, machine):
     ran = kmrun(suite, "--save-baseline", "--against-baseline")
     assert (ran.code, ran.err.splitlines()[0]) == (2, "error: --save-baseline and --against-baseline at once")

@@ -22,7 +22,7 @@ def sessions(count=10):
 
 
 def make_baseline(**changes):
-    case = case_of(make_case(), "cold", "mem", sessions(), "2026-01-02T03:04:05+00:00")
+    case = case_of(make_case().id, "0" * 64, "mem", sessions(), "2026-01-02T03:04:05+00:00")
     fields = {
         "kmrun_baseline": 1,
         "suite": "adding",
@@ -123,12 +123,25 @@ def test_a_digest_is_of_what_is_timed():
     same = dataclasses.replace(
         case, clauses=(clause("max_ms", 1.0),), tags=("ci",), folder="elsewhere", place=()
     )
-    assert definition_digest(same, "cold") == definition_digest(case, "cold")
+    assert definition_digest(same, "cold", "/co") == definition_digest(case, "cold", "/co")
     for other in ({"seed": 3}, {"mode": "backward"}, {"arguments": ()}, {"axes": {"n": 1}}):
-        assert definition_digest(dataclasses.replace(case, **other), "cold") != definition_digest(
-            case, "cold"
+        assert definition_digest(dataclasses.replace(case, **other), "cold", "/co") != definition_digest(
+            case, "cold", "/co"
         )
-    assert definition_digest(case, "hot") != definition_digest(case, "cold")
+    assert definition_digest(case, "hot", "/co") != definition_digest(case, "cold", "/co")
+
+
+@pytest.mark.parametrize("roots", [("/co1", "/elsewhere/ü/co2"), ("/tree", "/a/tree")])
+def test_a_digest_holds_in_every_checkout(roots):
+    def digest(root, value="{root}/src:/opt"):
+        env = {"PYTHONPATH": value.replace("{root}", root)}
+        implementation = dataclasses.replace(make_case().implementation, env=env, target=f"{root}/s/k.py:add")
+        case = dataclasses.replace(make_case(), implementation=implementation, folder=f"{root}/s")
+        return definition_digest(case, "cold", root)
+
+    first, second = map(digest, roots)
+    assert first == second
+    assert digest(roots[0], "{root}/other") != first
 
 
 def test_the_spread_is_that_between_sessions():
