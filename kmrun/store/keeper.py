@@ -10,6 +10,7 @@ request, one a reply:
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -22,9 +23,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kmrun.store.repository import without_repository
+
 PREFIX = "kmrun-against-"
 OWNER = "owner.json"
-"""Says whose folder it is, for whoever finds it after its keeper was killed, too."""
+"""Says whose worktree lies in the folder, for whoever finds it after its keeper was killed, too. Its keeper holds a
+lock on this file for life: unlike a process number it means the same in every container that shares the folder."""
+
+BUILD_S = 3600.0
+"""A build that has not ended by then is stopped."""
 
 _TAIL_BYTES = 4096
 _POLL_S = 0.05
@@ -37,6 +44,9 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     sweep(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
+    owner = (folder / OWNER).open("w")
+    with contextlib.suppress(OSError):  # where files cannot be locked, nobody else can sweep either
+        fcntl.flock(owner, fcntl.LOCK_EX)
     keeper = Keeper(folder)
     try:
         keeper.tell({"folder": str(folder)})
@@ -88,15 +98,19 @@ class Keeper:
                 stderr=stream,
                 start_new_session=True,
             )
-            while process.poll() is None:
+            limit, late = time.monotonic() + BUILD_S, False
+            while not (late or _has_ended(process.pid)):
                 # Nothing is asked meanwhile, so what can be read is the end.
                 if select.select([sys.stdin], [], [], _POLL_S)[0]:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-        return {
-            "status": process.returncode,
-            "tail": output.read_bytes()[-_TAIL_BYTES:].decode(errors="replace"),
-        }
+                    break
+                late = time.monotonic() > limit
+            # Not reaped yet, so its number is still its own; what it left running in its group goes, too.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        tail = output.read_bytes()[-_TAIL_BYTES:].decode(errors="replace")
+        if late:
+            tail = f"{tail.rstrip()}\nstopped after {BUILD_S:g} s"
+        return {"status": process.returncode, "tail": tail}
 
     def _own(self, facts: dict[str, Any]) -> None:
         (self._folder / OWNER).write_text(json.dumps(facts))
@@ -109,22 +123,46 @@ def remove(folder: Path) -> None:
     if repository is not None:
         _git(repository, "worktree", "remove", "--force", "--force", str(folder / "tree"))
     for _ in range(_TRIES):
-        # A compiler of a side that is being killed may still write there.
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
+        # A compiler of a side that is being killed may still write there. The note goes last: who is killed
+        # here, too, leaves it to the next.
+        for inside in folder.glob("*"):
+            if inside.name != OWNER:
+                _delete(inside)
+        if {inside.name for inside in folder.glob("*")} <= {OWNER}:
             break
         time.sleep(_POLL_S)
     if repository is not None:
-        _git(repository, "worktree", "prune")
+        # What git would not remove with its files there it forgets without. Never `prune`: the user's own
+        # worktrees may lie on a disk that is not mounted now.
+        _git(repository, "worktree", "remove", "--force", "--force", str(folder / "tree"))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def sweep(where: Path) -> None:
     """Take away the folders whose keeper was killed."""
     for folder in where.glob(f"{PREFIX}*"):
-        facts = _facts(folder)
-        # A folder without the note is being made at this moment, or is not ours.
-        if facts and not _is_keeper(facts["keeper"]):
-            remove(folder)
+        sweep_one(folder)
+
+
+def sweep_one(folder: Path) -> None:
+    """Take a folder away whose keeper is gone; leave one that is kept, or that is not this user's."""
+    try:
+        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+            return
+        with (folder / OWNER).open() as owner:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # A folder with an empty note is being made at this moment, or is not ours.
+            if _facts(folder):
+                remove(folder)
+    except OSError:
+        return  # kept by a living process, gone by now, or without a note
 
 
 def _facts(folder: Path) -> dict[str, Any]:
@@ -135,16 +173,9 @@ def _facts(folder: Path) -> dict[str, Any]:
     return facts if isinstance(facts, dict) and isinstance(facts.get("keeper"), int) else {}
 
 
-def _is_keeper(pid: int) -> bool:
-    """Whether a process still keeps a folder; where /proc does not say, whether it lives."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    command = Path(f"/proc/{pid}/cmdline")
-    return not command.exists() or b"kmrun.store.keeper" in command.read_bytes()
+def _has_ended(pid: int) -> bool:
+    """Whether a child has ended; it stays a zombie, so that nobody else gets its number."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _git(repository: str, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -156,6 +187,7 @@ def _git(repository: str, *words: str) -> "subprocess.CompletedProcess[str]":
         errors="replace",
         check=False,
         stdin=subprocess.DEVNULL,
+        env=without_repository(),
     )
 
 

@@ -1,10 +1,40 @@
 """What git says about the code that was measured."""
 
+import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 _TIMEOUT_S = 5.0
+
+LOCAL_VARIABLES = frozenset(
+    {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_CONFIG",
+        "GIT_DIR",
+        "GIT_GRAFT_FILE",
+        "GIT_IMPLICIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_INTERNAL_SUPER_PREFIX",
+        "GIT_NO_REPLACE_OBJECTS",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_REPLACE_REF_BASE",
+        "GIT_SHALLOW_FILE",
+        "GIT_WORK_TREE",
+    }
+)
+"""What `git rev-parse --local-env-vars` lists: a hook inherits them, and they send git to the hook's repository and
+index whatever folder it is told. `GIT_CONFIG_COUNT` and `GIT_CONFIG_PARAMETERS` stay, as they do where git itself
+enters another repository: they may be what makes git trust a folder."""
+
+
+def without_repository(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return an environment (this process's, where none is given) in which a folder alone says which repository."""
+    given = os.environ if environment is None else environment
+    return {name: value for name, value in given.items() if name not in LOCAL_VARIABLES}
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
@@ -32,6 +62,7 @@ def _git(folder: Path, *words: str) -> str | None:
             errors="replace",
             timeout=_TIMEOUT_S,
             check=False,
+            env=without_repository(),
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,5 +1,6 @@
 """Another version of the code on disk: a git worktree for the length of a run, and builds in either tree."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from kmrun.errors import EnvironmentLacks
+from kmrun.store import keeper
+from kmrun.store.repository import without_repository
 
 _GRACE_S = 30.0
 
@@ -31,6 +34,7 @@ class Workshop:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            env=without_repository(),
         )
         try:
             self.folder = self._reply()["folder"]
@@ -45,13 +49,16 @@ class Workshop:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let the keeper clean up, and wait for it."""
+        """Let the keeper clean up, and wait for it; where it was killed, clean up in its place."""
         if self._keeper is None or self._keeper.stdin is None:
             return
-        self._keeper.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._keeper.stdin.close()
         self._keeper.wait(_GRACE_S)
         if self._keeper.stdout is not None:
             self._keeper.stdout.close()
+        if self._keeper.returncode != 0 and self.folder:
+            keeper.sweep_one(Path(self.folder))
         self._keeper = None
 
     def worktree(self, repository: Path, commit: str) -> Path:
@@ -79,8 +86,9 @@ class Workshop:
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._keeper is None or self._keeper.stdin is None:
             raise ValueError("the workshop was not entered")
-        self._keeper.stdin.write(json.dumps(request) + "\n")
-        self._keeper.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # the reply that does not come says it
+            self._keeper.stdin.write(json.dumps(request) + "\n")
+            self._keeper.stdin.flush()
         return self._reply()
 
     def _reply(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from kmrun.errors import EnvironmentLacks
 from kmrun.store import keeper
-from kmrun.store.repository import commit_named, toplevel
+from kmrun.store.repository import LOCAL_VARIABLES, commit_named, toplevel
 from kmrun.store.worktree import Workshop
 from support.repositories import commit, git, make_repository
 
@@ -116,6 +116,92 @@ def test_a_build_is_stopped_when_its_parent_is_killed(repository, tmp_path):
     pid = int(noted.read_text())
     assert wait_until(lambda: not Path(f"/proc/{pid}").exists())
     assert wait_until(lambda: left(repository) == ([], []))
+
+
+def test_a_hook_s_index_and_repository_are_left_alone(repository, monkeypatch):
+    """git gives a pre-commit hook GIT_DIR and GIT_INDEX_FILE, which would make a checkout overwrite the index."""
+    (repository / "staged.py").write_text("")
+    git(repository, "add", "staged.py")
+    before = git(repository, "status", "--porcelain")
+    monkeypatch.setenv("GIT_DIR", str(repository / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(repository / ".git" / "index"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(repository))
+    assert toplevel(repository / "..") is None
+    with Workshop() as workshop:
+        tree = workshop.worktree(repository, "HEAD~1")
+        workshop.build("git rev-parse --show-toplevel > top; env > seen", tree, {})
+        assert (tree / "top").read_text().strip() == str(tree)
+        assert "GIT_DIR" not in (tree / "seen").read_text()
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
+        monkeypatch.delenv(name)
+    assert git(repository, "status", "--porcelain") == before
+    assert left(repository) == ([], [])
+
+
+def test_every_variable_that_git_calls_local_is_kept_from_it(repository):
+    kept = {"GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"}
+    assert set(git(repository, "rev-parse", "--local-env-vars").split()) - kept <= LOCAL_VARIABLES
+
+
+def test_the_user_s_own_worktree_that_is_away_stays_registered(repository, tmp_path):
+    git(repository, "worktree", "add", "--detach", str(tmp_path / "mine"))
+    (tmp_path / "mine").rename(tmp_path / "unmounted")
+    with Workshop() as workshop:
+        workshop.worktree(repository, "HEAD")
+    (tmp_path / "unmounted").rename(tmp_path / "mine")
+    assert left(repository) == ([], [f"worktree {tmp_path}/mine"])
+    assert git(tmp_path / "mine", "status", "--porcelain") == ""
+
+
+def test_a_worktree_whose_files_are_gone_is_forgotten(repository):
+    with Workshop() as workshop:
+        tree = workshop.worktree(repository, "HEAD")
+        (tree / ".git").unlink()
+    assert left(repository) == ([], [])
+
+
+def test_a_live_folder_is_not_swept_whatever_process_numbers_say(repository):
+    """In a container of its own a keeper's number means another process, or none."""
+    with Workshop() as first:
+        tree = first.worktree(repository, "HEAD")
+        owner = Path(first.folder) / keeper.OWNER
+        owner.write_text(json.dumps({**json.loads(owner.read_text()), "keeper": 2**22}))
+        with Workshop():
+            assert (tree / "k.py").exists()
+    assert left(repository) == ([], [])
+
+
+def test_the_parent_cleans_up_after_a_killed_keeper(repository):
+    with Workshop() as workshop:
+        workshop.worktree(repository, "HEAD")
+        workshop._keeper.kill()
+        workshop._keeper.wait()
+        with pytest.raises(EnvironmentLacks, match="was killed"):
+            workshop.build("true", repository, {})
+    assert left(repository) == ([], [])
+
+
+def test_what_a_build_left_running_is_stopped_with_it(repository, tmp_path):
+    noted = tmp_path / "pid"
+    with Workshop() as workshop:
+        workshop.build(f"sleep 60 & echo $! > {noted}", repository, {})
+        pid = int(noted.read_text())
+        assert wait_until(lambda: not alive(pid))
+
+
+def test_a_build_that_never_ends_is_stopped(repository, monkeypatch, tmp_path):
+    monkeypatch.setattr(keeper, "BUILD_S", 0.2)
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "w"):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        done = keeper.Keeper(tmp_path)._build("echo begun; sleep 60", str(repository), {})
+    assert (done["status"], done["tail"]) == (-signal.SIGKILL, "begun\nstopped after 0.2 s")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process still runs; a zombie does not."""
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_what_a_killed_keeper_left_is_taken_away_by_the_next(repository):
