@@ -46,6 +46,8 @@ class AgainstSaved(Companion):
 
     def open(self, suite: Suite) -> None:
         """Refuse a result of another device or suite; warn of another driver or torch."""
+        if not suite.cases:
+            return
         then = self._then.get(suite.name)
         if then is None:
             names = ", ".join(self._then) or "nothing"

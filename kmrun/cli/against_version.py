@@ -17,12 +17,16 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Matchup:
-    """A suite's other version: its cases by id, and where both versions lie. `name` is what it is called."""
+    """A suite's other version: its cases by id, and where both versions lie. `name` is what it is called.
+
+    `broken` says why none of its cases is known, where that is so.
+    """
 
     name: str
     cases: Mapping[str, Case]
     own: Tree
     other: Tree
+    broken: str = ""
 
 
 @dataclass
@@ -39,6 +43,9 @@ class AgainstVersion(Companion):
         matchup = self.matchups[suite.key]
         sampled = count_sampled(suite.cases, suite.device.kind, suite.card)
         self._alpha[suite.key] = shared_alpha(sampled + self.decisions(suite))
+        if matchup.broken:
+            self.say(f"warning: nothing is compared with {matchup.name}: {matchup.broken}\n")
+            return
         here = {case.id for case in suite.cases}
         new = [case.id for case in suite.cases if case.id not in matchup.cases]
         changed = [
@@ -86,7 +93,12 @@ class AgainstVersion(Companion):
         matchup = self.matchups[suite.key]
         if self._other(matchup, case) is not None:
             return found
-        return replace(found, labels=(*found.labels, f"not compared: not the same case in {matchup.name}"))
+        why = (
+            f"the suite is invalid in {matchup.name}"
+            if matchup.broken
+            else f"not the same case in {matchup.name}"
+        )
+        return replace(found, labels=(*found.labels, f"not compared: {why}"))
 
     @staticmethod
     def _other(matchup: Matchup, case: Case) -> Case | None:

@@ -2,8 +2,9 @@
 
 import datetime
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from kmrun.cli.companion import Companion, Done, Phase, Suite, Take, has_time, shared_alpha
@@ -19,9 +20,10 @@ from kmrun.core.baseline_gate import FIRST_SESSIONS, BaselineGate
 from kmrun.core.case import Case
 from kmrun.core.gate import LOOKS
 from kmrun.core.measurement import Ceilings, Finding, Measurement
+from kmrun.core.printable import printable
 from kmrun.core.slowdown import Slowdown
 from kmrun.core.yardstick import Session
-from kmrun.errors import UsageError
+from kmrun.errors import EnvironmentLacks, UsageError
 from kmrun.report.numbers import count
 from kmrun.store import baselines
 from kmrun.store.targets import TargetFile
@@ -37,6 +39,9 @@ SETTLE_S = 60.0
 
 _MATTERS = ("torch", "driver", "cuda", "hip", "threads")
 """What of the environment makes other times of the same code."""
+
+_CODES = {"suite": 2, "kernel": 1, "environment": 3, "undecided": 4}
+"""Fault of what ended a fresh process to the exit code of a saving that lacks its case."""
 
 Say = Callable[[str], None]
 
@@ -57,20 +62,26 @@ class Saving(Companion):
 
     def open(self, suite: Suite) -> None:
         """Find the file writable before anything is measured, and an earlier one fit to be completed."""
+        if not suite.cases:
+            return
         path = baselines.file_of(suite.folder, suite.name, device_key(suite.device, suite.card))
-        earlier = baselines.read(path) if path.is_file() and path.stat().st_size else None
-        if earlier is not None and (others := self._kept(earlier, suite)):
-            for name in _MATTERS:
-                then, today = earlier.environment.get(name), suite.environment.get(name)
-                if then != today:
-                    hint = f"leave out -k and --tag: {len(others)} other cases of it are of {name} {then}"
-                    raise UsageError(f"--save-baseline {path}: is of {name} {then}, this is {today}", hint)
         self._targets[suite.key] = baselines.target(path)
+        earlier = self._earlier(path, self.say)
+        if earlier is not None and earlier.suite != suite.name:
+            told = f"--save-baseline {path}: is of another suite, {earlier.suite}"
+            raise UsageError(printable(told), "give one of the two another name, or take the file away")
+        others = self._kept(earlier, suite, {case.id for case in suite.cases})
+        if earlier is not None and others and (other := _other_environment(earlier, suite)):
+            hint = f"leave out -k and --tag: {len(others)} other cases of it are of {other[0]}"
+            raise UsageError(f"--save-baseline {path}: is of {other[0]}, this is {other[1]}", hint)
 
     def close(self, suite: Suite, done: Sequence[Done], supervisor: Any, phase: Phase) -> None:
-        """Take the sessions and write the file."""
+        """Take the sessions and write the file; what could not be measured keeps its earlier entry."""
+        target = self._targets.get(suite.key)
+        if target is None:
+            return
         chosen = [one for one in done if has_time(one.found) and one.verdict != "error"]
-        left = [one.case.id for one in done if one not in chosen]
+        left = {one.case.id: "" for one in done if one not in chosen}
         sessions: dict[str, list[Session]] = {one.case.id: [] for one in chosen}
         for round_ in range(SESSIONS):
             for one in list(chosen):
@@ -82,24 +93,32 @@ class Saving(Companion):
                     sessions[one.case.id].append(taken)
                 else:
                     chosen.remove(one)
-                    left.append(f"{one.case.id} ({taken.sentence})")
-        target = self._targets[suite.key]
+                    left[one.case.id] = f" ({taken.sentence})"
+                    self.exit_code = self.exit_code or _CODES[taken.fault]
         saved = self.now().isoformat(timespec="seconds")
         cases = {
             one.case.id: case_of(one.case.id, suite.digest(one.case), one.bound, sessions[one.case.id], saved)
             for one in chosen
         }
-        earlier = (
-            baselines.read(target.path) if target.path.is_file() and target.path.stat().st_size else None
-        )
-        kept = {case.id: case for case in self._kept(earlier, suite)} if earlier else {}
-        if cases or kept:
+        earlier = self._earlier(target.path)
+        kept = {case.id: case for case in self._kept(earlier, suite, set(cases))}
+        if not cases:
+            self.exit_code = self.exit_code or EnvironmentLacks.exit_code
+        elif earlier is not None and kept and (other := _other_environment(earlier, suite)):
+            # One document is of one environment: neither half may be passed off as of the other's.
+            told = (
+                f"{target.path}: not written: {next(iter(kept))} in it is of {other[0]}, this is {other[1]}"
+            )
+            self.say(printable(f"warning: {told}; take the file away to begin anew") + "\n")
+            self.exit_code = self.exit_code or EnvironmentLacks.exit_code
+        else:
             target.replace(baselines.render(_document(suite, list((kept | cases).values()))))
             self.notes.append(
                 f"baseline of {count(len(cases), 'case')}, {SESSIONS} processes each: {target.path}"
             )
-        for name in left:
-            self.say(f"warning: not in the baseline: {name}\n")
+        for name, why in left.items():
+            told = "not measured anew, its earlier entry stays" if name in kept else "not in the baseline"
+            self.say(f"warning: {told}: {name}{why}\n")
         noisy = [case for case in cases.values() if case.spread > NOISY]
         if noisy:
             worst = max(noisy, key=lambda case: case.spread)
@@ -107,10 +126,22 @@ class Saving(Companion):
             at_worst = f"{worst.id} by {worst.spread * 100:.0f} %"
             self.say(f"warning: {told} ({at_worst}): save it again while the machine has less else to do\n")
 
-    def _kept(self, earlier: Baseline, suite: Suite) -> list[BaselineCase]:
-        """Return the cases of an earlier baseline that this run leaves alone."""
-        measured = {case.id for case in suite.cases}
-        return [case for case in earlier.cases if self.partial and case.id not in measured]
+    @staticmethod
+    def _earlier(path: Path, say: Say = lambda text: None) -> Baseline | None:
+        """Return the file's baseline; None where there is none or one that is damaged, which is told."""
+        if not path.is_file() or not path.stat().st_size:
+            return None
+        try:
+            return baselines.read(path)
+        except baselines.DamagedBaseline as error:
+            say(printable(f"warning: {error}: it is written anew, nothing of it is kept") + "\n")
+            return None
+
+    def _kept(self, earlier: Baseline | None, suite: Suite, measured: Collection[str]) -> list[BaselineCase]:
+        """Return the cases of an earlier baseline that stay: all others of a part, else those of the suite."""
+        own = {case.id for case in suite.cases}
+        stored = earlier.cases if earlier is not None else ()
+        return [case for case in stored if case.id not in measured and (self.partial or case.id in own)]
 
 
 @dataclass
@@ -124,6 +155,8 @@ class AgainstBaseline(Companion):
 
     def open(self, suite: Suite) -> None:
         """Read the baseline; refuse one of another device or of other cases, warn of another driver or torch."""
+        if not suite.cases:
+            return
         key = device_key(suite.device, suite.card)
         path = baselines.file_of(suite.folder, suite.name, key)
         found = baselines.read(path)
@@ -243,6 +276,15 @@ def _document(suite: Suite, cases: Sequence[BaselineCase]) -> Baseline:
         environment={name: suite.environment.get(name) for name in names},
         cases=tuple(sorted(cases, key=lambda case: (order.get(case.id, len(order)), case.id))),
     )
+
+
+def _other_environment(earlier: Baseline, suite: Suite) -> tuple[str, str] | None:
+    """Return what an earlier baseline is of and what this run has instead; None where both are one."""
+    for name in _MATTERS:
+        then, today = earlier.environment.get(name), suite.environment.get(name)
+        if then != today:
+            return f"{name} {then}", f"{today}"
+    return None
 
 
 def _is_changed(then: BaselineCase | None, case: Case, suite: Suite) -> bool:

@@ -76,6 +76,8 @@ class Companion:
 
     notes: list[str] = field(default_factory=list)
     """For the reader of the scorecard."""
+    exit_code: int = 0
+    """Of what it could not do; the verdicts' own comes first."""
 
     def open(self, suite: Suite) -> None:
         """Take up a suite, of which nothing was measured yet."""

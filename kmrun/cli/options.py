@@ -22,7 +22,7 @@ Device = Annotated[
 LocalDevice = Annotated[int | None, typer.Option(metavar="N", help="A local device (the default: 0).")]
 Gpu = Annotated[str | None, typer.Option(metavar="CARD", help="A card of the database.")]
 Card = Annotated[
-    str, typer.Option(metavar="CARD", help="The card that this GPU is, where its name does not say.")
+    str | None, typer.Option(metavar="CARD", help="The card that this GPU is, where its name does not say.")
 ]
 CardFiles = Annotated[
     list[Path] | None,

@@ -1,6 +1,7 @@
 """Finding the other version of suites: a commit checked out for the run, or a folder that is there already."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,8 +10,9 @@ from kmrun.cli.against_version import AgainstVersion, Matchup
 from kmrun.core.case import Case, Implementation
 from kmrun.core.opponent import Tree
 from kmrun.errors import UsageError
+from kmrun.source.diagnostics import InvalidSuite
 from kmrun.source.suite_plan import PlannedSuite, read_and_plan
-from kmrun.store.repository import commit_named, toplevel
+from kmrun.store.repository import LOCAL_VARIABLES, commit_named, refusal, toplevel
 from kmrun.store.worktree import Workshop
 
 ROOT = "{root}"
@@ -43,8 +45,10 @@ def against_version(
         UsageError: there is no such version, or it is both a commit and a path.
         EnvironmentLacks: git or a build failed.
     """
+    if not asked:
+        raise UsageError("--against: an empty name is no version", "a variable that is not set leaves that")
     find = _finder(planned, asked)
-    with Workshop() as workshop:
+    with _no_hook_s_repository(), Workshop() as workshop:
         places = {item.read.path: find(item, workshop) for item in planned}
         caches = {which: Path(workshop.folder, "caches", which) for which in ("new", "old")}
         for folder in caches.values():
@@ -61,19 +65,47 @@ def against_version(
         )
 
 
+@contextlib.contextmanager
+def _no_hook_s_repository() -> Iterator[None]:
+    """Keep from builds and sides what a git hook inherits: it would send git in either tree to one repository."""
+    taken = {name: os.environ.pop(name) for name in LOCAL_VARIABLES if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(taken)
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a path; what no file system could hold is none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _location(item: PlannedSuite) -> Path:
+    """Return where a suite lies; a symbolic link lies where it is, not where it leads."""
+    return item.read.path.parent.resolve() / item.read.path.name
+
+
 def _finder(planned: Sequence[PlannedSuite], asked: str) -> Callable[[PlannedSuite, Workshop], Place]:
     """Return what finds a suite's other version, settled before anything is made."""
     path = Path(asked)
-    roots = {toplevel(item.read.path.parent) for item in planned}
+    folders = {toplevel(item.read.path.parent): item.read.path.parent for item in planned}
+    roots = set(folders)
     commits = {root: commit_named(root, asked) for root in roots if root is not None}
     is_commit = bool(commits) and all(commits.values()) and None not in roots
-    if path.exists() and is_commit and len(path.parts) == 1 and asked not in (".", ".."):
+    if _exists(path) and is_commit and len(path.parts) == 1 and asked not in (".", ".."):
         raise UsageError(
             f"--against {asked}: a commit and a path of that name", f"write ./{asked} for the path"
         )
-    if path.exists():
-        return lambda item, _: _in_path(item.read.path.resolve(), path.resolve(), asked)
+    if _exists(path):
+        return lambda item, _: _in_path(_location(item), path.resolve(), asked)
     if not is_commit:
+        refused = refusal(folders[None]) if None in folders else ""
+        if refused:
+            sentence, *hint = refused.splitlines()
+            raise UsageError(f"--against {asked}: {sentence}", " ".join(" ".join(hint).split()))
         where = (
             "no such path, and in no repository" if None in roots else "no such commit, branch, tag or path"
         )
@@ -92,7 +124,7 @@ def _finder(planned: Sequence[PlannedSuite], asked: str) -> Callable[[PlannedSui
             made.append(workshop.worktree(root, commit or ""))
         short = (commit or "")[:9]
         name = asked if (commit or "").startswith(asked) else f"{asked} ({short})"
-        suite = made[0] / item.read.path.resolve().relative_to(root)
+        suite = made[0] / _location(item).relative_to(root)
         return Place(name, root, made[0], suite if suite.is_file() else None)
 
     return in_commit
@@ -138,7 +170,13 @@ def _matchup(item: PlannedSuite, place: Place, caches: dict[str, Path]) -> Match
     own, other = Tree(str(place.own), str(caches["new"])), Tree(str(place.other), str(caches["old"]))
     folder = item.read.path.parent.resolve()
     if place.suite is not None:
-        planned = read_and_plan(place.suite, f"{place.name}:{place.suite.relative_to(place.other)}")
+        try:
+            planned = read_and_plan(place.suite, f"{place.name}:{place.suite.relative_to(place.other)}")
+        except InvalidSuite as invalid:
+            # What repairs a broken suite must not be held up by it.
+            wrong = next(each for each in invalid.diagnostics if each.severity == "error")
+            why = f"its suite there is invalid: {wrong.place}: {wrong.message}"
+            return Matchup(place.name, {}, own, other, why)
         variables, cases = planned.read.suite.env, planned.expansion.cases
         at = place.suite.parent
     else:

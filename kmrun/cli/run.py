@@ -25,7 +25,7 @@ def command(
     allow_inconclusive: Annotated[
         bool, typer.Option("--allow-inconclusive", help="Exit 0, not 4, when something is undecided.")
     ] = False,
-    card: options.Card = "",
+    card: options.Card = None,
     cards: options.CardFiles = None,
     save: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the result document there, after every case.")
@@ -40,14 +40,14 @@ def command(
         str | None, typer.Option(metavar="FILE", help="Write a report there that opens in any browser.")
     ] = None,
     against: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="REF|PATH", help="Judge whether it is slower than at that commit, or in that folder."
         ),
-    ] = "",
+    ] = None,
     build: Annotated[
-        str, typer.Option(metavar="CMD", help="With --against: run this in each version's tree first.")
-    ] = "",
+        str | None, typer.Option(metavar="CMD", help="With --against: run this in each version's tree first.")
+    ] = None,
     save_baseline: Annotated[
         bool,
         typer.Option("--save-baseline", help="Keep how fast the suite is here, in baselines/ beside it."),

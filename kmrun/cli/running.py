@@ -60,7 +60,7 @@ class Settings:
     lock_clocks: bool = False
     isolation: str = "auto"
     allow_inconclusive: bool = False
-    card: str = ""
+    card: str | None = None
     overlays: tuple[str, ...] = ()
     save: str | None = None
     junit: str | None = None
@@ -69,8 +69,8 @@ class Settings:
     save_baseline: bool = False
     against_baseline: bool = False
     compare: str | None = None
-    against: str = ""
-    build: str = ""
+    against: str | None = None
+    build: str | None = None
     as_json: bool = False
 
 
@@ -80,18 +80,36 @@ def run_suites(words: Sequence[str], settings: Settings) -> int:
     Raises:
         KmrunError: a suite or an option is wrong, or the environment lacks something; nothing was measured.
     """
+    _refuse_empty(settings)
     planned = check_suites(words)
     for item in planned:
         warnings = diagnostics.render(item.warnings, "text", sys.stderr.isatty())
         say(encodable(warnings, sys.stderr.encoding))
     jobs = jobs_of(planned, settings)
-    if not settings.against:
-        if settings.build:
+    if settings.against is None:
+        if settings.build is not None:
             raise UsageError("--build goes with --against", "without it nothing has to be built twice")
         return run_jobs(jobs, settings)
     companion_of(settings)
-    with against_version(planned, settings.against, settings.build, say) as companion:
+    with against_version(planned, settings.against, settings.build or "", say) as companion:
         return run_jobs(jobs, settings, companion)
+
+
+def _refuse_empty(settings: Settings) -> None:
+    """Refuse a value that a variable that is not set has left empty: the option would silently do nothing.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for option, value in (
+        ("--against", settings.against),
+        ("--build", settings.build),
+        ("--card", settings.card),
+    ):
+        if value == "":
+            raise UsageError(
+                f"{option}: an empty value", "a variable that is not set leaves that: leave it out"
+            )
 
 
 def check_suites(words: Sequence[str]) -> list[PlannedSuite]:
@@ -214,7 +232,7 @@ def companion_of(settings: Settings) -> Companion:
         "--save-baseline": settings.save_baseline,
         "--against-baseline": settings.against_baseline,
         "--compare": settings.compare is not None,
-        "--against": bool(settings.against),
+        "--against": settings.against is not None,
     }
     chosen = [option for option, wanted in asked.items() if wanted]
     if len(chosen) > 1:
@@ -269,11 +287,12 @@ def code_of(outcome: Outcome, settings: Settings) -> int:
         return outcome.stopped.exit_code if isinstance(outcome.stopped, KmrunError) else 1
     if not outcome.interrupted and not any(result.cases for result in outcome.results):
         return EnvironmentLacks.exit_code
-    return exit_code(
+    judged = exit_code(
         outcome.judgements,
         allow_inconclusive=settings.allow_inconclusive,
         interrupted=outcome.interrupted,
     )
+    return judged or outcome.undone
 
 
 def report(outcome: Outcome, settings: Settings, *, several: bool) -> int:

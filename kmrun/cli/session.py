@@ -155,6 +155,8 @@ class Outcome:
     judgements: list[Judgement] = field(default_factory=list)
     interrupted: bool = False
     stopped: Exception | None = None
+    undone: int = 0
+    """The exit code of what the companion could not do, where every verdict is well."""
 
 
 class Session:
@@ -198,6 +200,7 @@ class Session:
         except Exception as error:
             outcome.stopped = error
         outcome.results = self._documents()
+        outcome.undone = self._companion.exit_code
         outcome.judgements = [each.judged for going in self._going for each in going.scored]
         if outcome.results:
             try:

@@ -14,7 +14,12 @@ from kmrun.schema import baseline as schema
 from kmrun.store.targets import TargetFile
 
 FOLDER = "baselines"
+_DAMAGE = "take the file away and save anew"
 _SESSION = re.compile(r"\{\n\s+(\"kernel_ms\":[^{}]*?)\n\s+\}")
+
+
+class DamagedBaseline(InvalidInput):
+    """A baseline file that says nothing any more: a merge conflict, a part of one, a format that never was."""
 
 
 def file_of(folder: Path, suite: str, key: str) -> Path:
@@ -57,37 +62,42 @@ def read(path: Path) -> Baseline | None:
     """Return the baseline of a file, None where there is none.
 
     Raises:
-        InvalidInput: it cannot be read, is no baseline, or was written by a newer kmrun.
+        DamagedBaseline: it is no baseline document.
+        InvalidInput: it cannot be read, or was written by a newer kmrun.
     """
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InvalidInput(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    hint = "--save-baseline writes it anew" if _is_baseline(content) else _DAMAGE
+    try:
+        plain = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path}: not JSON: {error}", "--save-baseline writes it anew") from error
+        raise DamagedBaseline(f"{path}: not JSON: {error}", hint) from error
     version = plain.get("kmrun_baseline") if isinstance(plain, dict) else None
     if not isinstance(version, int) or isinstance(version, bool):
-        raise InvalidInput(f"{path}: no baseline document", "--save-baseline writes one")
+        raise DamagedBaseline(f"{path}: no baseline document", hint)
     if version > VERSION:
-        hint = "a newer kmrun wrote it: upgrade this one"
-        raise InvalidInput(f"{path}: baseline format {version}, this kmrun reads {VERSION}", hint)
+        newer = "a newer kmrun wrote it: upgrade this one"
+        raise InvalidInput(f"{path}: baseline format {version}, this kmrun reads {VERSION}", newer)
     try:
         schema.Baseline.model_validate(plain)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InvalidInput(f"{path}: damaged baseline: {where}: {first['msg'].lower()}") from error
+        raise DamagedBaseline(f"{path}: damaged baseline: {where}: {first['msg'].lower()}", hint) from error
     return from_plain(Baseline, plain)
 
 
 def _is_baseline(content: bytes) -> bool:
+    """Say whether a file is a baseline, or what may be left of one; somebody's own notes are neither."""
     try:
         plain = json.loads(content)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(plain, dict) and "kmrun_baseline" in plain
+        return b'"kmrun_baseline"' in content or content.strip(b"\0 \r\n\t")[:1] in (b"", b"{")
+    return not plain or (isinstance(plain, dict) and "kmrun_baseline" in plain)
 
 
 def _rounded(plain: Any) -> Any:

@@ -75,6 +75,26 @@ def toplevel(folder: Path) -> Path | None:
     return Path(root).resolve() if root else None
 
 
+def refusal(folder: Path) -> str:
+    """Return what git says against working in a folder's repository, such as that another user owns it; else ""."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), "rev-parse", "--show-toplevel"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+            env=without_repository({**os.environ, "LC_ALL": "C"}),
+        )
+    except OSError as error:
+        return f"git cannot be run: {error.strerror or error}"
+    except subprocess.TimeoutExpired:
+        return "git does not answer"
+    said = done.stderr.strip()
+    return "" if done.returncode == 0 or "not a git repository" in said else said.removeprefix("fatal: ")
+
+
 def commit_named(folder: Path, name: str) -> str | None:
     """Return the commit that a name (a branch, a tag, `HEAD~1`, part of a hash) stands for; None when none."""
     if name.startswith("-"):

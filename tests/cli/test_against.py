@@ -177,6 +177,69 @@ def test_options_that_do_not_go_together(code, kmrun):
     assert (both.code, "--against-baseline and --against at once" in both.err) == (2, True)
 
 
+def test_a_value_left_empty_by_a_variable_is_refused(code, kmrun):
+    for given in (["--against", ""], ["--against", "v1", "--build", ""], ["--build", ""], ["--card", ""]):
+        ran = kmrun("suites/s.yaml", *given)
+        assert (ran.code, "an empty value" in ran.err) == (2, True)
+    for option in (
+        "--compare",
+        "--save",
+        "--junit",
+        "--markdown",
+        "--html",
+        "--device",
+        "--isolation",
+        "--tag",
+        "-k",
+    ):
+        assert kmrun("suites/s.yaml", option, "").code == 2
+    with pytest.raises(UsageError, match="an empty name is no version"):
+        matchup("")
+
+
+def test_a_suite_that_was_broken_does_not_block_its_repair(code, kmrun, monkeypatch):
+    commit(code, {"suites/s.yaml": suite().replace("target:", "tarjet:")})
+    commit(code, {"suites/s.yaml": suite()})
+    fake = FakeSupervisor()
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: fake)
+    ran = kmrun("suites/s.yaml", "--against", "HEAD~1")
+    assert ran.code == 0
+    assert ran.err.startswith("warning: nothing is compared with HEAD~1")
+    assert "its suite there is invalid: HEAD~1" in ran.err
+    assert "suites/s.yaml:7:5: " in ran.err
+    assert "not compared: the suite is invalid in HEAD~1" in ran.out
+    assert not any(isinstance(one, tuple) for one in fake.asked)
+
+
+def test_a_suite_that_is_a_link_out_of_the_repository(code, tmp_path):
+    (tmp_path / "shared.yaml").write_text(suite())
+    (code / "suites" / "link.yaml").symlink_to(tmp_path / "shared.yaml")
+    commit(code, {})
+    found, _ = matchup("HEAD", words=["suites/link.yaml"])
+    assert list(found.cases) == ["add[n=64]", "add[n=128]"]
+    assert found.cases["add[n=64]"].folder == f"{found.other.root}/suites"
+
+
+def test_a_name_that_no_file_system_holds_and_a_repository_of_another_s(code, monkeypatch):
+    with pytest.raises(UsageError, match="no such commit"):
+        matchup("a" * 300)
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(UsageError, match="detected dubious ownership in repository at") as refused:
+        matchup("v1")
+    assert "git config --global --add safe.directory" in refused.value.hint
+
+
+def test_a_run_inside_a_hook_sees_its_own_repository_and_keeps_its_index(code, monkeypatch):
+    (code / "staged.py").write_text("")
+    git(code, "add", "staged.py")
+    monkeypatch.setenv("GIT_DIR", str(code / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(code / ".git" / "index"))
+    with against_version(check_suites(["suites/s.yaml"]), "v1", "", print):
+        assert not {"GIT_DIR", "GIT_INDEX_FILE"} & set(os.environ)
+    assert os.environ["GIT_DIR"] == str(code / ".git")
+    assert git(code, "status", "--porcelain") == "A  staged.py\n"
+
+
 def traces(code: Path) -> tuple[list[str], list[str], list[str]]:
     """Processes that still work in the run's name, temporary folders, worktrees beside the user's own."""
     tmp = str(code.parent / "tmp")

@@ -219,6 +219,76 @@ def test_wrong_and_dying_cases_are_left_out(kmrun, suite, machine):
     assert not FILE.exists()
 
 
+def test_what_cannot_be_measured_anew_keeps_its_earlier_entry(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    before, text = baselines.read(FILE), FILE.read_text()
+    machine.failing[TWO] = GONE
+    ran = kmrun(suite, "--save-baseline", "-k", TWO)
+    said = f"warning: not measured anew, its earlier entry stays: {TWO} (the kernel was killed)\n"
+    assert (ran.code, ran.err, FILE.read_text()) == (1, said, text)
+    ran = kmrun(suite, "--save-baseline")
+    after = baselines.read(FILE)
+    assert (ran.code, said in ran.err, "baseline of 1 case, " in ran.err) == (1, True, True)
+    assert after.case(TWO) == before.case(TWO)
+    assert after.case(ONE) != before.case(ONE)
+    machine.failing.clear()
+    machine.supervisor.found[ONE] = make_found(case_id=ONE, correct=False)
+    assert kmrun(suite, "--save-baseline").code == 1
+    assert baselines.read(FILE).case(ONE) == after.case(ONE)
+
+
+def test_an_entry_of_another_torch_is_neither_lost_nor_passed_off(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    text = FILE.read_text()
+    machine.failing[TWO] = Finding("no_room", "the memory is gone", "environment", "error")
+    machine.supervisor.environment = {"torch": "2.14.0"}
+    ran = kmrun(suite, "--save-baseline")
+    assert (ran.code, FILE.read_text()) == (3, text)
+    assert f"not written: {TWO} in it is of torch 2.13.0, this is 2.14.0; take the file away" in ran.err
+
+
+def test_a_suite_without_a_chosen_case_is_left_alone(kmrun, suite, machine):
+    Path("other.yaml").write_text(
+        SUITE.replace("suite: adding", "suite: other").replace("name: add", "name: plus")
+    )
+    assert kmrun(".", "--save-baseline").code == 0
+    text = FILE.read_text()
+    FILE.write_text(text.replace("2.13.0", "2.12.0"))
+    kept = FILE.read_text()
+    ran = kmrun(".", "--save-baseline", "-k", "plus*")
+    assert (ran.code, "adding" in ran.err, "other.cpu-test-8c.json" in ran.err) == (0, False, True)
+    assert FILE.read_text() == kept
+    ran = kmrun(".", "--against-baseline", "-k", "plus*")
+    assert (ran.code, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    ["[]", "{}", "null", '{"kmrun_baseline": 0}', '<<<<<<< ours\n{"kmrun_baseline": 1', "{", "\0\0"],
+)
+def test_a_damaged_baseline_is_repaired_by_saving(kmrun, suite, machine, damaged):
+    kmrun(suite, "--save-baseline")
+    FILE.write_text(damaged)
+    ran = kmrun(suite, "--against-baseline")
+    assert (ran.code, "--save-baseline writes it anew" in ran.err) == (2, True)
+    ran = kmrun(suite, "--save-baseline", "-k", TWO)
+    assert (ran.code, "it is written anew, nothing of it is kept" in ran.err) == (0, True)
+    assert [case.id for case in baselines.read(FILE).cases] == [TWO]
+
+
+def test_what_is_nobodys_to_overwrite_stays(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    text = FILE.read_text()
+    for mine, said in (
+        ('{"mine": 1}', "is no baseline of kmrun"),
+        (text.replace('"kmrun_baseline": 1', '"kmrun_baseline": 2'), "upgrade"),
+        (text.replace('"suite": "adding"', '"suite": "ad/ding"'), "is of another suite, ad/ding"),
+    ):
+        FILE.write_text(mine)
+        ran = kmrun(suite, "--save-baseline")
+        assert (ran.code, said in ran.err, FILE.read_text()) == (2, True, mine)
+
+
 def test_a_kernel_that_dies_in_a_fresh_process_is_an_error(kmrun, suite, machine):
     kmrun(suite, "--save-baseline")
     machine.failing[TWO] = GONE
