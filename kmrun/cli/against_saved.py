@@ -11,11 +11,12 @@ from kmrun.cli.companion import Companion, Done, Phase, Suite, Take, has_time, s
 from kmrun.core.baseline import device_key
 from kmrun.core.baseline_gate import BaselineGate
 from kmrun.core.case import Case
+from kmrun.core.counterpart import counterpart
 from kmrun.core.entries import ceiling_entry
 from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.printable import printable
-from kmrun.core.result import CaseResult, CeilingEntry, Result
+from kmrun.core.result import CaseResult, CeilingEntry, Result, SuiteEntry
 from kmrun.core.yardstick import Session
 from kmrun.errors import InvalidInput, UsageError
 from kmrun.store import results
@@ -33,7 +34,8 @@ class AgainstSaved(Companion):
     path: Path = field(kw_only=True)
     take: Take = field(kw_only=True)
     say: Callable[[str], None] = field(kw_only=True)
-    _then: dict[str, Result] = field(default_factory=dict)
+    _saved: list[Result] = field(default_factory=list)
+    _then: dict[tuple[str, str], Result] = field(default_factory=dict)
     _compared: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -42,16 +44,15 @@ class AgainstSaved(Companion):
         Raises:
             InvalidInput: it is no result document.
         """
-        self._then = {result.suite.name: result for result in results.read(self.path)}
+        self._saved = results.read(self.path)
 
     def open(self, suite: Suite) -> None:
         """Refuse a result of another device or suite; warn of another driver or torch."""
         if not suite.cases:
             return
-        then = self._then.get(suite.name)
+        then = counterpart(SuiteEntry(suite.name, suite.file, None), self._saved)
         if then is None:
-            names = ", ".join(self._then) or "nothing"
-            raise InvalidInput(f"--compare {self.path}: is of {names}, not of {suite.name}")
+            raise self._no_counterpart(suite)
         key = device_key(suite.device, suite.card)
         if _key_of(then) != key:
             raise UsageError(f"--compare {self.path}: is of {_key_of(then)}, this is {key}")
@@ -65,7 +66,18 @@ class AgainstSaved(Companion):
         if new:
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
             self.say(printable(f"warning: {self.path}: has no time of {new[0]}{more}: not compared") + "\n")
+        self._then[suite.key] = then
         self._compared[suite.key] = len(suite.cases) - len(new)
+
+    def _no_counterpart(self, suite: Suite) -> InvalidInput:
+        files = [result.suite.file or "?" for result in self._saved if result.suite.name == suite.name]
+        if files:
+            told = f"has {suite.name} of {' and of '.join(files)}, none of {suite.file}"
+            return InvalidInput(
+                printable(f"--compare {self.path}: {told}"), "name the file as it was named then"
+            )
+        names = ", ".join(dict.fromkeys(result.suite.name for result in self._saved)) or "nothing"
+        return InvalidInput(printable(f"--compare {self.path}: is of {names}, not of {suite.name}"))
 
     def _refuse_changed(self, suite: Suite, then: Result) -> None:
         """Refuse cases that are others under the same name: their times tell of no slowdown.
@@ -91,7 +103,7 @@ class AgainstSaved(Companion):
         self, suite: Suite, case: Case, found: Measurement, ceilings: Ceilings, supervisor: Any, phase: Phase
     ) -> Measurement:
         """Compare with the saved time of the case."""
-        result = self._then[suite.name]
+        result = self._then[suite.key]
         entry = next((entry for entry in result.cases if entry.id == case.id), None)
         then = session_of(entry, result.ceilings) if entry else None
         if entry is None or then is None or not has_time(found):

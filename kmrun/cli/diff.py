@@ -19,6 +19,7 @@ def command(
     from pathlib import Path
 
     from kmrun.cli.streams import in_json
+    from kmrun.core.counterpart import counterparts
     from kmrun.core.difference import compare
     from kmrun.core.printable import printable
     from kmrun.errors import InvalidInput
@@ -27,8 +28,7 @@ def command(
     from kmrun.store import results
 
     before, after = (results.read(Path(name)) for name in (old, new))
-    known = {result.suite.name: result for result in before}
-    pairs = [(known[result.suite.name], result) for result in after if result.suite.name in known]
+    pairs = counterparts(before, after)
     if not pairs:
         told = [", ".join(dict.fromkeys(result.suite.name for result in each)) for each in (before, after)]
         raise InvalidInput(

@@ -336,6 +336,25 @@ def test_a_saved_result_of_another_machine_or_suite_is_refused(kmrun, suite, mac
     assert found.device.threads == CPU.threads
 
 
+def test_saved_suites_of_one_name_are_told_apart_by_their_files(kmrun, suite, machine):
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        Path(folder, "s.yaml").write_text(SUITE)
+    assert kmrun("a/s.yaml", "b/s.yaml", "--save", "old.json").code == 0
+    # As if b were twice as fast then: compared with it, what is as fast as ever is slower.
+    edit(Path("old.json"), halve_times_of_the_second)
+    assert kmrun("a/s.yaml", "--compare", "old.json").code == 0
+    assert kmrun("b/s.yaml", "--compare", "old.json").code == 1
+    ran = kmrun(suite, "--compare", "old.json")
+    assert (ran.code, "has adding of a/s.yaml and of b/s.yaml, none of adding.yaml" in ran.err) == (2, True)
+
+
+def halve_times_of_the_second(documents):
+    for case in documents[1]["cases"]:
+        for key in ("median_ms", "ci_low_ms", "ci_high_ms"):
+            case[key] /= 2
+
+
 def test_a_saved_result_of_other_cases_is_refused(kmrun, suite, machine):
     kmrun(suite, "--save", "old.json")
     Path(suite).write_text(SUITE.replace("dtype: fp32", "dtype: bf16"))

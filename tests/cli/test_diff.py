@@ -82,6 +82,24 @@ def test_files_of_several_suites_are_matched_by_name(kmrun, saved):
     assert "adding" not in out
 
 
+def test_suites_of_one_name_are_told_apart_by_their_files(kmrun, saved):
+    def of(file, *entries):
+        return make_result(*entries, suite=replace(make_result().suite, file=file))
+
+    a = saved("a.json", of("a/s.yaml", entry(1)), of("b/s.yaml", entry(2)))
+    b = saved("b.json", of("b/s.yaml", entry(2, 2.0)), of("a/s.yaml", entry(1, 3.0)))
+    found = json.loads(kmrun("diff", a, b, "--json").out)
+    assert [case["delta"] for suite in found["suites"] for case in suite["cases"]] == pytest.approx(
+        [1.0, 2.0]
+    )
+    moved = saved("moved.json", of("../a/s.yaml", entry(1, 3.0)))
+    assert kmrun("diff", a, moved).code == 2  # of a or of b, there is no telling
+    alone = saved("alone.json", of("a/s.yaml", entry(1)))
+    assert kmrun("diff", alone, moved).code == 0
+    out = kmrun("diff", alone, saved("two.json", of("b/s.yaml", entry(2)), of("a/s.yaml", entry(1)))).out
+    assert "n=2" not in out
+
+
 def test_what_cannot_be_compared_is_refused(kmrun, saved):
     a = saved("a.json", make_result())
     b = saved("b.json", make_result(suite=replace(make_result().suite, name="other")))
