@@ -115,7 +115,7 @@ def _told(
     for group in groups:
         raised = next((raises[seen.floor] for seen in group if seen.floor in raises), None)
         first = group[0]
-        where = f"line {line_of(planned.read.document, first.floor.path)}: {first.floor.kind} {first.bound:g}"
+        where = f"line {line_of(planned.read.document, first.floor)}: {first.floor.kind} {first.bound:g}"
         silent = next((seen for seen in group if seen.low is None), None)
         if raised is not None:
             low = min(seen.low for seen in group if seen.low is not None)

@@ -1,6 +1,7 @@
 """Replacing single scalars of a YAML file, with every other byte left as it is."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from itertools import pairwise
 
 from kmrun.source.document import LINE_END, Span
@@ -30,5 +31,5 @@ def replaced(text: str, edits: Mapping[Span, str]) -> str:
 
 def number_text(value: float) -> str:
     """Return how a number is written in a suite: without exponent, and a whole one of a fraction as `1.0`."""
-    text = f"{value:f}".rstrip("0")
-    return f"{text}0" if text.endswith(".") else text
+    text = format(Decimal(repr(value)), "f")  # the fewest digits that are read back as this value
+    return text if "." in text else f"{text}.0"

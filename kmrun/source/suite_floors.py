@@ -25,7 +25,7 @@ def numbers(document: Document, seen: Iterable[Shown]) -> tuple[list[list[Shown]
     groups: dict[Span, list[Shown]] = {}
     elsewhere: dict[Path, None] = {}
     for one in seen:
-        node = _node(document, one.floor.path)
+        node = _number(document, one.floor)
         if node.source is document.source:
             groups.setdefault(node.span, []).append(one)
         else:
@@ -33,9 +33,9 @@ def numbers(document: Document, seen: Iterable[Shown]) -> tuple[list[list[Shown]
     return list(groups.values()), list(elsewhere)
 
 
-def line_of(document: Document, path: Path) -> int:
+def line_of(document: Document, floor: Floor) -> int:
     """Return the line of a number."""
-    return _node(document, path).span.line
+    return _number(document, floor).span.line
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _mistake(path: FilePath, text: str) -> str | None:
 def _text_with(content: bytes, document: Document, found: Iterable[Raised]) -> str:
     text = content.decode("utf-8")
     mark = "\ufeff" if text.startswith("\ufeff") else ""
-    news = {_node(document, one.floor.path).span: one.new for one in found}
+    news = {_number(document, one.floor).span: one.new for one in found}
     edits = {_scalar(document, span): number_text(new) for span, new in news.items()}
     changed = mark + replaced(text.removeprefix("\ufeff"), edits)
     # As they stand in the file, before `extends`: what is read back is the text and nothing else.
@@ -117,6 +117,12 @@ def _values(node: Node, news: Mapping[Span, float]) -> Any:
         return [_values(value, news) for value in node.children]
     value = news.get(node.span, node.value)
     return type(value), value
+
+
+def _number(document: Document, floor: Floor) -> Node:
+    """Return the node of a number; what holds on any device is a plain number, or that of a map's `*`."""
+    node = _node(document, floor.path)
+    return node.children["*"][1] if isinstance(node.children, dict) else node
 
 
 def _node(document: Document, path: Path) -> Node:

@@ -75,6 +75,35 @@ def test_only_the_numbers_change(kmrun, saved):
     assert Path("adding.yaml").read_bytes() == wanted.encode()
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"*": 1.50}', '{"*": 1.7}'),
+        ('{"*": 1.50, h100-sxm: 0.5}', '{"*": 1.7, h100-sxm: 0.5}'),
+        ('\n          h100-sxm: 0.5\n          "*": 1e-9', '\n          h100-sxm: 0.5\n          "*": 1.7'),
+    ],
+)
+def test_what_holds_on_any_device_may_stand_in_a_map(kmrun, saved, before, after):
+    text = SUITE.replace(" 1.50", f" {before}")
+    Path("adding.yaml").write_bytes(text.encode())
+    ran = kmrun("floors", "adding.yaml", "--result", saved(4.0, 2.0), "--update")
+    assert (ran.code, ran.err) == (0, "")
+    assert f" {after}\n" in Path("adding.yaml").read_bytes().decode()
+    assert f"line {16 if before[0] != '{' else 14}: min_speedup " in ran.out
+
+
+def test_a_very_small_floor_is_written_with_all_its_digits(kmrun, saved):
+    text = (
+        SUITE.replace(" 1.50", " 1e-12")
+        .replace("&floor 1.0", "&floor 1e-12")
+        .replace("cpu: 0.5", "cpu: 1e-12")
+    )
+    Path("adding.yaml").write_bytes(text.encode())
+    ran = kmrun("floors", "adding.yaml", "--result", saved(4e-9, 2e-9), "--update")
+    assert (ran.code, ran.err) == (0, "")
+    assert "min_speedup: 0.0000000017\n" in Path("adding.yaml").read_bytes().decode()
+
+
 def test_a_floor_that_would_repeat_another_clause_stays(kmrun, saved):
     Path("adding.yaml").write_bytes(SUITE.replace(", when: n == 2048", "").encode())
     ran = kmrun("floors", "adding.yaml", "--result", saved(4.0, 2.0), "--update")
