@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kmrun.core.case import Case
@@ -28,6 +29,7 @@ from kmrun.measure.origin import Origin
 from kmrun.measure.roles import KERNEL
 from kmrun.measure.side import Idle
 from kmrun.measure.version import Entrant, Inputs, Version, VersionFailed
+from kmrun.store.repository import tracked_module
 
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
@@ -50,9 +52,6 @@ LAST_SLOT = 2
 
 OTHER: findings.Who = ("the other version", "suite")
 
-_LACKING = ("module_missing", "target_missing")
-"""What keeps the old version from being there at all, rather than from working."""
-
 
 _NEEDS_WINDOW = frozenset({"min_roof", "min_roof_clk", "min_ceiling", "min_speedup", "max_ms", "max_host_us"})
 """Clauses that want the kernel's own window, or its rivals, at full length."""
@@ -64,7 +63,7 @@ def hurried(case: Case, opponent: Opponent | None) -> bool:
 
 
 def compare(trial: "Trial", opponent: Opponent | None) -> Slowdown | None:
-    """Return how the trial's case compares with its other version; None where there is none.
+    """Return how the trial's case compares with its other version; None where there is none, or it is no other.
 
     Raises:
         Over: the kernel, or the environment, failed in a fresh process.
@@ -78,11 +77,11 @@ def compare(trial: "Trial", opponent: Opponent | None) -> Slowdown | None:
     inputs = _inputs(trial)
     with trial.only_kernel(), trial.only_judge(), Idle(trial.side_of_kernel() if trial.inline else None):
         found = Comparison(trial, opponent.gate, (new, old), inputs).run()
-        if trial.run.control is None:
+        if found is not None and trial.run.control is None:
             rule = replace(opponent.gate, against="itself")
             trial.progress("the same version twice, as a control")
             trial.run.control = Comparison(trial, rule, (new, new), inputs).run()
-    if trial.run.control.verdict == "broken":
+    if trial.run.control is not None and trial.run.control.verdict == "broken":
         trial.over(_control_fired(trial.run.control))
     return found
 
@@ -90,6 +89,10 @@ def compare(trial: "Trial", opponent: Opponent | None) -> Slowdown | None:
 def _control_fired(control: Slowdown) -> Finding:
     sentence = f"the control fired: a version came out {told(control)}; no comparison of this run counts"
     return Finding("control_fired", sentence, "environment", "error")
+
+
+class NotCompared(Exception):
+    """There are no two versions to compare; the text says why, as a label."""
 
 
 class Comparison:
@@ -105,17 +108,24 @@ class Comparison:
         self._level = LEVELS[trial.run.device.kind]
         self._looked = self._proven = entrants[0] is entrants[1]
 
-    def run(self) -> Slowdown:
-        """Screen, and settle what screening did not clear.
+    def run(self) -> Slowdown | None:
+        """Screen, and settle what screening did not clear; None, with a label, where there is nothing to compare.
 
         Raises:
             Over: the new version, or the environment, failed.
         """
         try:
             return self._screen() or self._settle()
+        except NotCompared as why:
+            self._trial.label(str(why))
+            return None
         except VersionFailed as failed:
-            if failed.entrant is self._entrants[0] or failed.finding.code in _LACKING:
+            if failed.entrant is self._entrants[0] or failed.finding.code == "module_missing":
                 self._trial.over(failed.finding)
+            if failed.finding.code == "target_missing":
+                # A kernel younger than that version comes with its suite in one change.
+                self._trial.label(f"not compared: {self._gate.against} has no such target")
+                return None
             return undecided(self._gate.against, self._gate.margin, failed.finding.sentence)
 
     def _screen(self) -> Slowdown | None:
@@ -229,19 +239,35 @@ class Comparison:
         """Hold each version's code against its tree.
 
         Raises:
-            Over: one loaded the other's code.
+            Over: one loaded the other's code, or code from outside its tree although that has a copy.
+            NotCompared: it is the very same code.
         """
         self._proven = True
         seen = []
         for version in (new, old):
             version.wake()
-            seen.append(from_plain(Origin, version.ask("origin", key=KERNEL)))
+            seen.append(_with_copy(from_plain(Origin, version.ask("origin", key=KERNEL)), version.entrant))
             version.stop()
         finding = origin.wrong_tree(seen[0], seen[1], self._gate.against)
         if finding is not None:
             self._trial.over(finding)
         if seen[0].file == seen[1].file:
             self._trial.label("same code on both sides")
+            of_trees = any(each.loads_own for each in seen)
+            alike = self._entrants[0].case.implementation == self._entrants[1].case.implementation
+            if seen[0].file is not None and alike and not of_trees:
+                raise NotCompared("not compared: no code of either tree was loaded")
+
+
+def _with_copy(seen: Origin, entrant: Entrant) -> Origin:
+    """Return the origin with the copy that its tree has of the target's module, wherever in the tree it lies."""
+    module = entrant.case.implementation.target.rpartition(":")[0]
+    package = module.partition(".")[0]
+    if seen.home == "own" or seen.own_copy is not None or module.endswith(".py") or package == "torch":
+        return seen
+    if tracked_module(Path(entrant.tree.root), module) is None:
+        return seen
+    return replace(seen, own_copy=package)
 
 
 def _inputs(trial: "Trial") -> Inputs:

@@ -13,6 +13,7 @@ class Origin:
     Attributes:
         file: the file of the target's module; None for what is no file, such as a built-in module.
         home: in which tree that lies.
+        loads_own: whether any code of this side's own tree was loaded.
         foreign: files of the other tree that were loaded, modules and libraries.
         own_copy: the target's top-level package, where this side's tree has one of that name.
         root: this side's tree.
@@ -23,6 +24,7 @@ class Origin:
     foreign: tuple[str, ...]
     own_copy: str | None
     root: str
+    loads_own: bool = True
 
 
 def wrong_tree(new: Origin, old: Origin, name: str) -> Finding | None:

@@ -73,6 +73,10 @@ class Provenance:
         """Return the files of the other tree that this side has loaded since it settled in."""
         return sorted(file for file in set(_loaded_files()) - self._before if self.home(file) == "other")
 
+    def loads_own(self) -> bool:
+        """Say whether this side has loaded any file of its own tree since it settled in."""
+        return any(self.home(file) == "own" for file in set(_loaded_files()) - self._before)
+
     def holds(self, package: str) -> bool:
         """Say whether this tree has a top-level package or module of that name."""
         return any(

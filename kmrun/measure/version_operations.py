@@ -51,7 +51,9 @@ class VersionOperations:
             own_copy = package if provenance.holds(package) else None
         home = provenance.home(file) if file else "elsewhere"
         plain: dict[str, Any] = to_plain(
-            Origin(file, home, tuple(provenance.foreign()), own_copy, str(provenance.own))
+            Origin(
+                file, home, tuple(provenance.foreign()), own_copy, str(provenance.own), provenance.loads_own()
+            )
         )
         return plain
 

@@ -10,6 +10,7 @@ from kmrun.core.gate import Gate
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.measure.against import compare, hurried
 from kmrun.measure.supervisor import RunOptions, Supervisor
+from support.repositories import git
 
 pytest.importorskip("torch")
 
@@ -127,7 +128,42 @@ def test_the_same_module_on_both_sides_is_told(supervisor, versions):
     seen = supervisor.measure(new, opponent=opponent)
     assert seen.findings == ()
     assert "same code on both sides" in seen.labels
-    assert seen.slowdown.verdict != "broken"
+    assert "not compared: no code of either tree was loaded" in seen.labels
+    assert seen.slowdown is None
+
+
+def test_an_installed_copy_does_not_stand_for_the_two_of_the_trees(
+    supervisor, versions, tmp_path, monkeypatch
+):
+    """The package is installed, not editable, and lies deep in the repository: both sides get the installed one."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "deeppack.py").write_text(KERNELS.format(body=PLAIN, imports=""))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    new, opponent = versions(PLAIN, PLAIN, target="deeppack:work")
+    for name, body in (("new", SLOW), ("old", PLAIN)):
+        (tmp_path / name / "lib" / "deep").mkdir(parents=True)
+        (tmp_path / name / "lib" / "deep" / "deeppack.py").write_text(KERNELS.format(body=body, imports=""))
+        git(tmp_path / name, "init", "-q")
+        git(tmp_path / name, "add", "-A")
+    with Supervisor("cpu", RunOptions(seed=7, threads=1)) as running:
+        running.use_cache_bytes(2**20)
+        (finding,) = running.measure(new, opponent=opponent).findings
+    assert (finding.code, finding.fault, finding.outcome) == ("wrong_tree", "environment", "error")
+    assert finding.sentence == (
+        f"this version loaded {tmp_path}/site/deeppack.py, not the 'deeppack' that {tmp_path}/new has"
+    )
+
+
+def test_a_target_that_only_the_new_version_has_is_not_compared(supervisor, versions, tmp_path):
+    new, opponent = versions(PLAIN, PLAIN)
+    (tmp_path / "old" / "k.py").write_text("")
+    seen = supervisor.measure(new, opponent=opponent)
+    assert (seen.findings, seen.slowdown) == ((), None)
+    assert "not compared: HEAD~1 has no such target" in seen.labels
+    (tmp_path / "old" / "k.py").unlink()
+    seen = supervisor.measure(new, opponent=opponent)
+    assert (seen.findings, seen.slowdown) == ((), None)
+    assert seen.samples_ns
 
 
 def test_code_of_the_other_tree_is_no_comparison(supervisor, versions, tmp_path):
