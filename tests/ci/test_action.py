@@ -55,7 +55,11 @@ def job(tmp_path):
             timeout=120,
         )
 
-    job_environment = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    job_environment = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        "RUNNER_TEMP": str(tmp_path),
+    }
     return run
 
 
@@ -120,6 +124,17 @@ def test_the_measuring_step_leaves_reports_and_outputs(job, tmp_path):
     outputs = (tmp_path / "out").read_text().splitlines()
     assert outputs == ["exit-code=0", f"results={tmp_path / 'kept here'}"]
     assert "### adding: **pass**" in (tmp_path / "summary.md").read_text()
+
+
+def test_a_second_use_in_a_job_has_another_artifact_and_its_folder_may_be_absolute(job, tmp_path):
+    folder = tmp_path / "else where" / "here"
+    for options in ("--nothing", "--nothing"):  # refused at once: what is told of the folder is the same
+        done = job("Measure", suites="adding.yaml", options=options, results=str(folder))
+        assert done.returncode == 2, done.stdout + done.stderr
+    first = ["exit-code=2", f"results={folder}"]
+    assert (tmp_path / "out").read_text().splitlines() == [*first, "suffix=-2", *first]
+    name = STEPS["Keep the results"]["with"]["name"]
+    assert re.fullmatch(r"\$\{\{ inputs\.artifact \|\| format\(.*steps\.run\.outputs\.suffix\) \}\}", name)
 
 
 def test_no_input_is_a_command(job, tmp_path):
