@@ -34,6 +34,8 @@ BUILD_S = 3600.0
 """A build that has not ended by then is stopped."""
 
 _TAIL_BYTES = 4096
+_NOTE_BYTES = 8192
+"""Of a note; a path is shorter."""
 _POLL_S = 0.05
 _TRIES = 100
 
@@ -61,7 +63,8 @@ class Keeper:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._own({"keeper": os.getpid()})
+        self._facts: dict[str, Any] = {}
+        self._own(keeper=os.getpid())
 
     def answer(self, request: dict[str, Any]) -> None:
         """Do what was asked, and reply."""
@@ -78,7 +81,7 @@ class Keeper:
 
     def _worktree(self, repository: str, commit: str) -> dict[str, Any]:
         # Known before it is made: whoever finds the folder must also find the repository.
-        self._own({"keeper": os.getpid(), "repository": repository})
+        self._own(repository=repository)
         root = self._folder / "tree"
         done = _git(repository, "worktree", "add", "--detach", "--force", str(root), commit)
         if done.returncode != 0:
@@ -98,6 +101,7 @@ class Keeper:
                 stderr=stream,
                 start_new_session=True,
             )
+            self._own(build=process.pid)
             limit, late = time.monotonic() + BUILD_S, False
             while not (late or _has_ended(process.pid)):
                 # Nothing is asked meanwhile, so what can be read is the end.
@@ -106,14 +110,19 @@ class Keeper:
                 late = time.monotonic() > limit
             # Not reaped yet, so its number is still its own; what it left running in its group goes, too.
             os.killpg(process.pid, signal.SIGKILL)
+            self._own(build=None)
             process.wait()
         tail = output.read_bytes()[-_TAIL_BYTES:].decode(errors="replace")
         if late:
             tail = f"{tail.rstrip()}\nstopped after {BUILD_S:g} s"
         return {"status": process.returncode, "tail": tail}
 
-    def _own(self, facts: dict[str, Any]) -> None:
-        (self._folder / OWNER).write_text(json.dumps(facts))
+    def _own(self, **facts: Any) -> None:
+        self._facts |= facts
+        # In one write, over what was there: a keeper that is killed here leaves the old note or the new one.
+        note = os.open(self._folder / OWNER, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.write(note, json.dumps(self._facts).ljust(_NOTE_BYTES).encode())
+        os.close(note)
 
 
 def remove(folder: Path) -> None:
@@ -143,6 +152,14 @@ def _delete(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def stop_build(folder: Path) -> None:
+    """Stop the build that a keeper was killed over; for its parent, to whom the numbers of processes mean the same."""
+    build = _facts(folder).get("build")
+    if build is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(build, signal.SIGKILL)
 
 
 def sweep(where: Path) -> None:

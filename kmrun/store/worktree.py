@@ -58,6 +58,7 @@ class Workshop:
         if self._keeper.stdout is not None:
             self._keeper.stdout.close()
         if self._keeper.returncode != 0 and self.folder:
+            keeper.stop_build(Path(self.folder))
             keeper.sweep_one(Path(self.folder))
         self._keeper = None
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -178,6 +179,23 @@ def test_the_parent_cleans_up_after_a_killed_keeper(repository):
         workshop._keeper.wait()
         with pytest.raises(EnvironmentLacks, match="was killed"):
             workshop.build("true", repository, {})
+    assert left(repository) == ([], [])
+
+
+def test_a_build_whose_keeper_is_killed_is_stopped_by_the_parent(repository, tmp_path):
+    noted = tmp_path / "pid"
+    with Workshop() as workshop:
+        owner = Path(workshop.folder) / keeper.OWNER
+
+        def begun():
+            return noted.exists() and noted.read_text() and json.loads(owner.read_text()).get("build")
+
+        kill = threading.Thread(target=lambda: wait_until(begun) and workshop._keeper.kill())
+        kill.start()
+        with pytest.raises(EnvironmentLacks, match="was killed"):
+            workshop.build(f"echo $$ > {noted}; sleep 60", repository, {})
+        kill.join()
+    assert wait_until(lambda: not alive(int(noted.read_text())))
     assert left(repository) == ([], [])
 
 
