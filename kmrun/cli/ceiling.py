@@ -37,7 +37,7 @@ def command(
     dtype: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only the matmul of this dtype; may be repeated.")
     ] = None,
-    card: options.Card = "",
+    card: options.Card = None,
     cards_file: options.CardFiles = None,
     as_json: options.Json = False,
 ) -> None:
@@ -63,7 +63,7 @@ def command(
     total = None if mb is None else set_bytes(mb)
     asked_dtypes = known_dtypes(dtype or [])
     catalogue = load_cards(cards_file or [])
-    asked = per_device(catalogue.find(card)) if card else None
+    asked = per_device(catalogue.find(card)) if card is not None else None
     with make_supervisor(device) as supervisor:
         found = supervisor.device
         matched = match_card(catalogue, found, asked)
