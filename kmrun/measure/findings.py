@@ -80,9 +80,9 @@ def cannot_cross(why: str) -> Finding:
 
 
 def lost_host(who: Who, tail: str) -> Finding:
-    """Return the finding for a side that took the process down which starts and buries the sides."""
+    """Return the finding for the end of the process that starts and buries the sides, while somebody was at work."""
     name, fault = who
-    sentence = f"{name} killed the process that hosts the sides"
+    sentence = f"the process that hosts the sides was killed while {name} was at work: by it, or from outside"
     return Finding("killed_host", sentence, fault, "error", tail)
 
 

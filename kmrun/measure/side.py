@@ -120,9 +120,10 @@ class Launcher:
 
     def reap(self, pid: int, grace_s: float) -> int:
         """Wait for a side that is ending, kill it after the grace, return its exit code (negative: signal)."""
+        known = pid in self._living
         self._living.discard(pid)
         if pid not in self._children:
-            if self._control is None:  # the zygote is gone, and its sides with it
+            if self._control is None or not known:  # its zygote is gone, and its sides with it
                 return -signal.SIGKILL
             try:
                 status = int(self._request(self._control, {"reap": pid, "grace_s": grace_s})["status"])

@@ -1,12 +1,15 @@
 """What the supervisor and the zygote say to each other."""
 
 import json
+import os
+import signal
 import socket
+from pathlib import Path
 
 import pytest
 
 from kmrun.measure.protocol import ChannelClosed
-from kmrun.measure.side import Launcher
+from kmrun.measure.side import Arenas, Launcher
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "SOCK_SEQPACKET"), reason="a zygote needs Linux")
 
@@ -17,6 +20,23 @@ def test_a_reply_that_an_interrupt_left_unread_is_not_taken_for_the_next_one() -
         for reply in ({"ready": True, "id": 0}, {"pid": 12, "id": 1}, {"status": -9, "id": 2}):
             theirs.send(json.dumps(reply).encode())
         assert Launcher._answer(ours, 2) == {"status": -9, "id": 2}
+
+
+def test_a_side_of_a_zygote_that_was_killed_is_not_asked_of_the_next_one(tmp_path: Path, capfd) -> None:
+    launcher, memory = Launcher({}, str(tmp_path)), Arenas()
+    try:
+        old = [launcher.start(memory.arena, memory.vault) for _ in range(2)]
+        os.kill(launcher.pids()[0], signal.SIGKILL)
+        assert old[0].bury() == -signal.SIGKILL
+        assert launcher.lost
+        new = launcher.start(memory.arena, memory.vault)
+        assert old[1].bury() == -signal.SIGKILL
+        assert launcher.pids()[1:] == [new.pid]
+        assert new.bury() == -signal.SIGKILL
+    finally:
+        launcher.close()
+        memory.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_zygote_that_is_gone_is_told() -> None:
