@@ -34,7 +34,7 @@ LABELS = {
     "clock not known": "faster than the clock that was read allows: it is not the one that the kernel ran at",
     "clock not held": "the clock was locked, but load showed that the card does not hold it",
     "clock not verified": "the clock was locked, and no sensor told under load whether it held",
-    "same code on both sides": "neither version's tree has this target: it was compared with itself",
+    "same code on both sides": "neither version's tree has this target: both sides ran the same file",
     "unisolated": "the reference ran in the kernel's own process",
     "reference reachable": "a process of the same user could have read the reference",
 }
