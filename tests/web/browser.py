@@ -1,8 +1,10 @@
 """Debian's Chromium for tests: found, or installed, and started so that it touches nothing but the page."""
 
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -17,7 +19,8 @@ FLAGS = (
 """`--no-sandbox`: a container's root has no namespaces for it. `/dev/shm` of one is often too small."""
 
 _APT = ("apt-get", "-o", "DPkg::Lock::Timeout=120", "-qq")
-# Two test runs on one machine may both find it missing.
+_LOCK = Path(tempfile.gettempdir()) / "kmrun-tests-chromium.lock"
+"""Two processes of a test run may both find it missing."""
 
 
 class NoBrowser(Exception):
@@ -36,9 +39,12 @@ def find_or_install() -> str:
     Raises:
         NoBrowser: it is missing, and this user cannot install it.
     """
-    found = find()
-    if found is not None:
-        return found
+    with _LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return find() or _install()
+
+
+def _install() -> str:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise NoBrowser("no chromium here: install Debian's `chromium`, or name one with KMRUN_CHROMIUM")
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
