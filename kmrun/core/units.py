@@ -110,6 +110,12 @@ def format_in(value: float | None, unit: Unit, digits: int = 3) -> str:
     return format_number(None if value is None else value / unit.factor, digits)
 
 
+def in_base(value: float | None, factor: float) -> float | None:
+    """Return a figure in its base unit; None where there is none, or where it is beyond what a float holds."""
+    scaled = None if value is None else value * factor
+    return scaled if scaled is None or math.isfinite(scaled) else None
+
+
 def format_quantity(value: float | None, family: Family, digits: int = 3) -> str:
     """Return number and unit of a single value, for prose: `3.35 TB/s`; `-` for None."""
     if value is None:

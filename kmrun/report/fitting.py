@@ -31,4 +31,5 @@ def _fitted(line: str, width: int) -> list[str]:
         indent = min(margin + 2, width // 2)
     else:
         indent = gap.end()
+    indent = max(0, min(indent, width - max(len(word) for word in line.split())))  # no word is broken for it
     return textwrap.wrap(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)

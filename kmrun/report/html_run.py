@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kmrun.core.card import Card
 from kmrun.core.result import CaseResult, Result
-from kmrun.core.units import BANDWIDTH, FLOP_RATE, format_number, format_quantity
+from kmrun.core.units import BANDWIDTH, FLOP_RATE, format_number, format_quantity, in_base
 from kmrun.report.html_facts import provenance_tables, repro_table, telemetry_table
 from kmrun.report.html_figures import is_shown, roofline_figure, scaling_figures, telemetry_figure
 from kmrun.report.html_parts import (
@@ -80,11 +80,11 @@ def _tiles(result: Result) -> tuple[Tile, ...]:
     tiles = [*_share_tiles(cases, names), *_speedup_tile(cases), *_error_tile(result.cases, names)]
     best = max(result.ceilings.bandwidths, key=lambda seen: seen.gb_per_s, default=None)
     if best is not None:
-        rate = format_quantity(best.gb_per_s * 1e9, BANDWIDTH)
+        rate = format_quantity(in_base(best.gb_per_s, 1e9), BANDWIDTH)
         tiles.append(_tile("memory delivered", rate, f"{best.kind}, in this run"))
     fastest = max(result.ceilings.matmuls, key=lambda seen: seen.tflop_per_s, default=None)
     if fastest is not None:
-        rate = format_quantity(fastest.tflop_per_s * 1e12, FLOP_RATE)
+        rate = format_quantity(in_base(fastest.tflop_per_s, 1e12), FLOP_RATE)
         when = "in this run" if fastest.age_s is None else "kept from an earlier run"
         tiles.append(_tile("compute delivered", rate, f"{fastest.dtype} matmul, {when}"))
     return tuple(tiles)

@@ -17,6 +17,7 @@ from kmrun.core.units import (
     format_in,
     format_number,
     format_quantity,
+    in_base,
 )
 from kmrun.report import numbers
 from kmrun.report.machine import clock_sentence, machine_line, measured_when
@@ -127,10 +128,10 @@ def _speedless(case: CaseResult) -> CaseResult:
 
 
 def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
-    time = choose_unit([_base(case.median_ms, 1e-3) for case in cases], TIME)
-    rates = [_base(case.gb_per_s, 1e9) for case in cases]
+    time = choose_unit([in_base(case.median_ms, 1e-3) for case in cases], TIME)
+    rates = [in_base(case.gb_per_s, 1e9) for case in cases]
     bandwidth = _rate_unit(rates, BANDWIDTH)
-    speeds = [_base(case.tflop_per_s, 1e12) for case in cases]
+    speeds = [in_base(case.tflop_per_s, 1e12) for case in cases]
     compute = _rate_unit(speeds, FLOP_RATE)
     against = {_against(case) for case in cases if case.speedup is not None}
     one = against.pop() if len(against) == 1 else None
@@ -159,10 +160,6 @@ def _table(cases: Sequence[CaseResult]) -> tuple[tuple[Column, ...], tuple[Row, 
     ]
     rows = [Row(tuple(cells[index] for _, cells in shown), word_of(case)) for index, case in enumerate(cases)]
     return tuple(column for column, _ in shown), tuple(rows)
-
-
-def _base(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
 
 
 def _rate_unit(rates: Sequence[float | None], family: Family) -> Unit:
@@ -233,10 +230,10 @@ def _ceilings(result: Result) -> tuple[str, ...]:
     if best is None:
         return ()
     rates = [
-        f"{format_quantity(rate.tflop_per_s * 1e12, FLOP_RATE)} {rate.dtype}"
+        f"{format_quantity(in_base(rate.tflop_per_s, 1e12), FLOP_RATE)} {rate.dtype}"
         for rate in result.ceilings.matmuls
     ]
-    memory = f"{format_quantity(best.gb_per_s * 1e9, BANDWIDTH)} {best.kind}"
+    memory = f"{format_quantity(in_base(best.gb_per_s, 1e9), BANDWIDTH)} {best.kind}"
     return (memory, *rates, measured_when(result.ceilings))
 
 
