@@ -32,7 +32,10 @@ def test_a_side_of_a_zygote_that_was_killed_is_not_asked_of_the_next_one(tmp_pat
         new = launcher.start(memory.arena, memory.vault)
         assert old[1].bury() == -signal.SIGKILL
         assert launcher.pids()[1:] == [new.pid]
-        assert new.bury() in (0, -signal.SIGKILL)  # it may see its channel closed, and go, before it is killed
+        assert new.bury() in (
+            0,
+            -signal.SIGKILL,
+        )  # it may see its channel closed, and go, before it is killed
     finally:
         launcher.close()
         memory.close()
