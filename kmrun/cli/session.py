@@ -198,6 +198,7 @@ class Session:
             if jobs and not self._going and self._expected is not None:
                 self._leave_empty(jobs[0], self._expected())
         except Exception as error:
+            # Not swallowed: raised again once all that was measured is printed; a fault of kmrun's keeps its traceback.
             outcome.stopped = error
         outcome.results = self._documents()
         outcome.undone = self._companion.exit_code
