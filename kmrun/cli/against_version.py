@@ -98,7 +98,8 @@ class AgainstVersion(Companion):
             if matchup.broken
             else f"not the same case in {matchup.name}"
         )
-        return replace(found, labels=(*found.labels, f"not compared: {why}"))
+        told = f"not compared: {why}"
+        return replace(found, labels=(*found.labels, told), not_compared=told)
 
     @staticmethod
     def _other(matchup: Matchup, case: Case) -> Case | None:

@@ -15,7 +15,7 @@ from typing import Literal
 from kmrun.core.case import Case, Clause, Path
 from kmrun.core.measurement import Measurement, Rival
 from kmrun.core.score import Score
-from kmrun.core.slowdown import Slowdown, told
+from kmrun.core.slowdown import told
 from kmrun.core.statistics import ERROR_RATE, Interval, median_bounds, ratio_bounds, samples_needed
 from kmrun.core.units import format_number
 
@@ -26,6 +26,7 @@ _SAMPLED = ("min_roof", "min_roof_clk", "min_ceiling", "min_speedup", "max_ms")
 _TIMELESS = ("max_memory_gb",)
 _UNITS = {"min_speedup": "x", "max_ms": " ms", "max_host_us": " us", "max_memory_gb": " GB"}
 _NOTHING_TIMED = "no time was measured"
+HANDOFF_BIAS_MOST = 0.005
 _COMPARED: dict[str, ClauseVerdict] = {"holds": "pass", "broken": "fail", "inconclusive": "inconclusive"}
 
 
@@ -99,7 +100,7 @@ def _judged(
     clause: Clause, bound: float, found: Measurement, scored: Score, kind: str, alpha: float
 ) -> ClauseResult:
     if clause.kind == "max_slowdown":
-        return _slowdown(clause, bound, found.slowdown)
+        return _slowdown(clause, bound, found)
     if clause.kind == "max_memory_gb":
         return _decided(clause, bound, _exact(found.peak_memory_bytes, 1e9), "memory was not recorded")
     if not found.samples_ns:
@@ -149,17 +150,28 @@ def _speedup(clause: Clause, bound: float, found: Measurement, alpha: float) -> 
         return Interval(ratio_bounds(rival.pairs, ERROR_RATE).low, strict.value, strict.high)
 
     fastest = min(rivals, key=lambda rival: ratio(rival).value)
-    return _decided(
+    result = _decided(
         clause, bound, ratio(fastest), "", needs=_needs(fastest.pairs, alpha), beside=fastest.name
+    )
+    doubt = handoff_doubt(found.handoff_bias)
+    return (
+        replace(result, verdict="inconclusive", reason=f"{result.reason}, but {doubt}") if doubt else result
     )
 
 
-def _slowdown(clause: Clause, bound: float, seen: Slowdown | None) -> ClauseResult:
+def handoff_doubt(bias: float | None) -> str:
+    """Return why no ratio of alternated sides can be believed, or nothing: handing over changed what they took."""
+    if bias is None or abs(bias) <= HANDOFF_BIAS_MOST:
+        return ""
+    return f"a hand-over between the processes changes times by {bias * 100:+.1f} %"
+
+
+def _slowdown(clause: Clause, bound: float, found: Measurement) -> ClauseResult:
     """Take the gate's verdict; a bound that it was not run for is held against its interval."""
+    seen = found.slowdown
     if seen is None:
-        return _not_judged(
-            clause, bound, "nothing to compare with: --against or --against-baseline", warn=True
-        )
+        why = found.not_compared or "nothing to compare with: --against or --against-baseline"
+        return _not_judged(clause, bound, why, warn=True)
     verdict = _COMPARED[seen.verdict]
     if bound != seen.margin:
         under = seen.high is not None and seen.high <= bound

@@ -66,6 +66,7 @@ def case_result(
         host_us=_in(found.host_ns, 1e3),
         event_us=_in(found.event_ns, 1e3),
         handoff_us=_in(found.handoff_ns, 1e3),
+        handoff_bias=found.handoff_bias,
         bytes=scored.bytes,
         flops=scored.flops,
         gb_per_s=scored.gb_per_s,

@@ -77,6 +77,8 @@ class Measurement:
     event_ns: float | None = None
     """Spread of an empty event pair (GPU) or of an empty timed call (CPU)."""
     handoff_ns: float | None = None
+    handoff_bias: float | None = None
+    """By which fraction a slot after a hand-over took longer than one without; None on a CPU."""
     rivals: tuple[Rival, ...] = ()
     correct: bool | None = None
     """None: nothing to compare with, or never compared."""
@@ -106,6 +108,8 @@ class Measurement:
     """Why no clause about time can be decided: others used the card, or it was slowed down all the time."""
     slowdown: Slowdown | None = None
     """None: it was compared with no other version and no baseline."""
+    not_compared: str = ""
+    """Why not, where it was to be."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

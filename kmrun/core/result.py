@@ -133,6 +133,7 @@ class CaseResult:
     host_us: float | None
     event_us: float | None
     handoff_us: float | None
+    handoff_bias: float | None
     bytes: int | None
     flops: float | None
     gb_per_s: float | None

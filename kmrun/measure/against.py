@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kmrun.core.case import Case
+from kmrun.core.clause import handoff_doubt
 from kmrun.core.gate import Gate, Screening, undecided
 from kmrun.core.measurement import Finding
 from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain
 from kmrun.core.slowdown import Slowdown, told
 from kmrun.core.statistics import median, quantile
-from kmrun.measure import findings, origin
+from kmrun.measure import findings, handoff, origin
 from kmrun.measure.blocks import Blocks, turn_of
 from kmrun.measure.origin import Origin
 from kmrun.measure.roles import KERNEL
@@ -72,6 +73,8 @@ def compare(trial: "Trial", opponent: Opponent | None) -> Slowdown | None:
         return None
     if trial.run.isolation == "serial":
         return undecided(opponent.gate.against, opponent.gate.margin, "not alternated: serial isolation")
+    if trial.run.handoff_bias is None and not trial.run.on_cpu:
+        handoff.look(trial)
     new = Entrant(findings.KERNEL, trial.case, opponent.own, opponent.other)
     old = Entrant(OTHER, opponent.case, opponent.other, opponent.own)
     inputs = _inputs(trial)
@@ -83,7 +86,8 @@ def compare(trial: "Trial", opponent: Opponent | None) -> Slowdown | None:
             trial.run.control = Comparison(trial, rule, (new, new), inputs).run()
     if trial.run.control is not None and trial.run.control.verdict == "broken":
         trial.over(_control_fired(trial.run.control))
-    return found
+    doubt = handoff_doubt(trial.run.handoff_bias)
+    return replace(found, verdict="inconclusive", reason=doubt) if found is not None and doubt else found
 
 
 def _control_fired(control: Slowdown) -> Finding:
@@ -117,16 +121,20 @@ class Comparison:
         try:
             return self._screen() or self._settle()
         except NotCompared as why:
-            self._trial.label(str(why))
+            self._not_compared(str(why))
             return None
         except VersionFailed as failed:
             if failed.entrant is self._entrants[0] or failed.finding.code == "module_missing":
                 self._trial.over(failed.finding)
             if failed.finding.code == "target_missing":
                 # A kernel younger than that version comes with its suite in one change.
-                self._trial.label(f"not compared: {self._gate.against} has no such target")
+                self._not_compared(f"not compared: {self._gate.against} has no such target")
                 return None
             return undecided(self._gate.against, self._gate.margin, failed.finding.sentence)
+
+    def _not_compared(self, why: str) -> None:
+        self._trial.label(why)
+        self._trial.know(not_compared=why)
 
     def _screen(self) -> Slowdown | None:
         """Return what the case comes to where every pair clears it; None makes it a suspect."""

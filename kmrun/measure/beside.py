@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Literal
 from kmrun.core.case import Implementation
 from kmrun.core.measurement import Rival
 from kmrun.core.statistics import median
+from kmrun.measure import handoff
 from kmrun.measure.blocks import LEVELS, Blocks, Take, turn_of
 from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
-from kmrun.measure.room import has_room
+from kmrun.measure.room import has_room, warm_up_limits
 from kmrun.measure.side import Idle
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def time_rivals(trial: "Trial") -> None:
         if not trial.inline:  # an inline side is staged already
             trial.judge("stage", cold=cold, bytes_per_call=trial.bytes_per_call())
         levels = {key: ready(trial, key) for key, _, _ in found}
-    trial.known["handoff_ns"] = _handoff_ns(trial)
+    handoff.look(trial)
     trial.known["rivals"] = tuple(
         _alternate(trial, key, role, implementation.name, levels[key], share=1 / (len(found) - number))
         for number, (key, role, implementation) in enumerate(found)
@@ -54,8 +55,8 @@ def ready(trial: "Trial", key: str) -> float:
         if not agrees:
             trial.label(f"{key.removeprefix(VERSUS)} differs from the reference")
     first = trial.judge("prepare", key=key)["call_ns"]
-    most, at_least = trial.warm_up_limits(first)
-    level: float = trial.judge("warm_up", key=key, most_ns=most, at_least=at_least)["call_ns"]
+    limits = warm_up_limits(trial.warm_most_ns, first)
+    level: float = trial.judge("warm_up", key=key, **limits)["call_ns"]
     return level
 
 
@@ -104,18 +105,6 @@ def _turns_of(trial: "Trial", who: str) -> Take:
         return samples
 
     return take
-
-
-def _handoff_ns(trial: "Trial") -> float:
-    """Return what handing over between the sides costs: stop one, wake the other, one empty request."""
-    costs = []
-    for _ in range(5):
-        for ask, idle in ((trial.kernel, trial.side_of_judge), (trial.judge, trial.side_of_kernel)):
-            begin = time.perf_counter_ns()
-            with Idle(idle() if trial.run.on_cpu and not trial.inline else None):
-                ask("ping")
-            costs.append(time.perf_counter_ns() - begin)
-    return median(costs)
 
 
 def _straddles(pairs: list[tuple[float, float]], bounds: list[float]) -> bool:

@@ -2,9 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ from kmrun.core.case import Case
 from kmrun.core.measurement import FaultKind
 from kmrun.device import cpu
 from kmrun.measure.faults import SideFault
+
+_SPIN_CYCLES = 2_000_000
 
 
 def cpu_facts(threads: int) -> dict[str, Any]:
@@ -111,6 +114,13 @@ def torch_facts() -> dict[str, Any]:
         "hip": torch.version.hip,
         "python": sys.version.split()[0],
     }
+
+
+def spin(device: torch.device) -> Callable[[], object]:
+    """Return a kernel that takes about a millisecond, always the same number of cycles."""
+    if device.type == "cuda":
+        return partial(torch.cuda._sleep, _SPIN_CYCLES)
+    return partial(sum, range(_SPIN_CYCLES // 50))
 
 
 def set_math_flags(case: Case) -> None:

@@ -77,6 +77,11 @@ class MachineOperations(YardstickOperations, ArenaOperations):
     def ping(self) -> None:
         """Answer: what a hand-over costs."""
 
+    def spin(self, calls: int, discard: int) -> list[float]:
+        """Time a kernel of fixed length, the same on every side: times differ only by how it was come to."""
+        watch, spin = self._stopwatch(), machine.spin(self._device)
+        return [watch.batch_ns([spin], None) for _ in range(discard + calls)][discard:]
+
     def ceilings(
         self, dtypes: list[str], budget_ns: float, total_bytes: int | None = None, **wanted: Any
     ) -> dict[str, Any]:

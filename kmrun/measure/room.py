@@ -28,6 +28,11 @@ def has_room(trial: "Trial", seconds: float) -> bool:
     return seconds + CALLS_KEPT_BACK * call_s <= trial.left_s
 
 
+def warm_up_limits(most_ns: float, call_ns: float) -> dict[str, float]:
+    """Return the most time for a warm-up with calls of this length, and its least number of calls."""
+    return {"most_ns": most_ns, "at_least": 10 if call_ns * 10 < most_ns else 3 if call_ns < most_ns else 1}
+
+
 def window_s(trial: "Trial", call_ns: float) -> float:
     """Return the most that a window may take: half of what is left, or what the samples take that bound a median."""
     return min(max(trial.left_s / 2, 8.5 * call_ns / 1e9), 1e6)

@@ -16,7 +16,9 @@ from kmrun.core.plain import to_plain
 from kmrun.core.statistics import median
 from kmrun.core.yardstick import Session
 from kmrun.measure.asking import Asking, Over
+from kmrun.measure.blocks import turn_of
 from kmrun.measure.roles import KERNEL, REFERENCE
+from kmrun.measure.room import warm_up_limits
 
 if TYPE_CHECKING:
     from kmrun.measure.supervisor import Supervisor
@@ -103,8 +105,7 @@ class _Again(Asking):
         """Stage and warm up the kernel as its own window did; return the level in ns per call."""
         self.kernel("stage", cold=found.l2 == "cold", bytes_per_call=self.bytes_per_call())
         call_ns = self.kernel("prepare", key=KERNEL)["call_ns"]
-        at_least = 10 if call_ns * 10 < WARM_MOST_NS else 3
-        level: float = self.kernel("warm_up", key=KERNEL, most_ns=WARM_MOST_NS, at_least=at_least)["call_ns"]
+        level: float = self.kernel("warm_up", key=KERNEL, **warm_up_limits(WARM_MOST_NS, call_ns))["call_ns"]
         self.kernel("refresh")
         return level
 
@@ -124,26 +125,17 @@ class _Again(Asking):
         self, found: Measurement, level: float, repeats: tuple[int, int] | None
     ) -> Session:
         flushed = self.run.on_cpu and found.extra.get("cold_by") == "flush"
-        calls, discard = turn(level, self.run.on_cpu, flushed)
+        turn = turn_of(level, self.run.on_cpu, flushed)
         taken = self.kernel(
             "take_yardsticks",
             call_ns=min(found.samples_ns),
-            calls=calls,
-            discard=discard,
+            calls=turn.calls,
+            discard=turn.discard,
             repeats=repeats,
             blocks=BLOCKS_FLUSHED if flushed else BLOCKS,
             most_ns=MOST_NS,
         )
         return session_of(taken["rows"], tuple(taken["repeats"]))
-
-
-def turn(call_ns: float, on_cpu: bool, flushed: bool) -> tuple[int, int]:
-    """Return (timed calls, calls thrown away before them) of the kernel's turn: about 2 ms on a CPU, 20 on a GPU."""
-    if flushed:
-        return 1, 0
-    if on_cpu:
-        return max(1, min(8, round(2e6 / max(call_ns, 1.0)))), 1 if call_ns < 20e6 else 0
-    return max(1, min(100, round(20e6 / max(call_ns, 1.0)))), 2
 
 
 def session_of(rows: list[list[float]], repeats: tuple[int, int]) -> Session:

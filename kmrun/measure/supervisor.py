@@ -92,6 +92,7 @@ class Supervisor:
         self._free_at_start = 0
         self._arena_pair: tuple[int, int] | None = None
         self.control: Slowdown | None = None
+        self.handoff_bias: float | None = None
         """A version compared with itself, once in a run that compares versions."""
         self._arena_bytes = 0
 

@@ -21,7 +21,7 @@ from kmrun.measure.asking import Asking, Over
 from kmrun.measure.beside import time_rivals
 from kmrun.measure.observing import clock_mode, note_slowdown, observed, take_window
 from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
-from kmrun.measure.room import need_room, window_s
+from kmrun.measure.room import need_room, warm_up_limits, window_s
 from kmrun.measure.verifying import verify_time
 
 if TYPE_CHECKING:
@@ -349,17 +349,16 @@ class Trial(Asking):
         facts: dict[str, Any] = {"begun_s": clock()}
         facts |= self.kernel("stage", cold=cold, bytes_per_call=self.bytes_per_call())
         facts |= self.kernel("prepare", key=KERNEL)
-        most, at_least = self.warm_up_limits(facts["call_ns"])
-        facts |= self.kernel("warm_up", key=KERNEL, most_ns=most, at_least=at_least)
+        facts |= self.kernel("warm_up", key=KERNEL, **warm_up_limits(self.warm_most_ns, facts["call_ns"]))
         self.kernel("refresh")
         self.progress("timing")
         facts |= take_window(self, facts["call_ns"])
         return tuple(facts.pop("samples_ns")), facts
 
-    def warm_up_limits(self, call_ns: float) -> tuple[float, int]:
-        """Return the most time for a warm-up, and its least number of calls."""
-        most = min(WARM_MOST_NS, self.case.timing.max_time_ms * 1e6 / (4 if self.run.options.quick else 1))
-        return most, 10 if call_ns * 10 < most else 3 if call_ns < most else 1
+    @property
+    def warm_most_ns(self) -> float:
+        """The most time for a warm-up."""
+        return min(WARM_MOST_NS, self.case.timing.max_time_ms * 1e6 / (4 if self.run.options.quick else 1))
 
     def budget(self, call_ns: float = 0.0) -> dict[str, float]:
         """Return the stopping rule of the window of calls of about this length.

@@ -160,6 +160,9 @@ class Case(Document):
     host_us: NotNegative | None = Field(description="Submit time on the host.")
     event_us: NotNegative | None = Field(description="Spread of an empty timed call.")
     handoff_us: NotNegative | None
+    handoff_bias: float | None = Field(
+        default=None, description="By which fraction a hand-over between processes lengthens what follows it."
+    )
     bytes: Count | None = Field(description="Compulsory traffic of one call.")
     flops: NotNegative | None
     gb_per_s: NotNegative | None

@@ -82,6 +82,7 @@ def test_counted_figures_have_no_interval(kind, found, good, bad):
     ("kind", "found", "why"),
     [
         ("max_slowdown", {}, "nothing to compare with: --against or --against-baseline"),
+        ("max_slowdown", {"not_compared": "not compared: no code"}, "not compared: no code"),
         ("min_roof_clk", {}, "a CPU has no published roof"),
         ("min_roof", {}, "a CPU has no published roof"),
         ("max_host_us", {"host_ns": None}, "host time was not recorded"),
@@ -123,6 +124,14 @@ def test_holding_takes_one_clause_s_error_rate_breaking_the_suite_s():
     assert judged("min_speedup", 1.5, **few).verdict == "pass"
     assert judged("min_speedup", 2.5, **few).verdict == "inconclusive"
     assert judged("min_speedup", 2.5, rivals=(make_rival(blocks=12),), alpha=0.01 / 40).verdict == "fail"
+
+
+def test_a_hand_over_that_changes_times_leaves_ratios_undecided():
+    result = judged("min_speedup", 1.5, handoff_bias=0.011)
+    assert result.verdict == "inconclusive"
+    assert result.reason.endswith(", but a hand-over between the processes changes times by +1.1 %")
+    assert judged("min_speedup", 1.5, handoff_bias=0.004).verdict == "pass"
+    assert judged("max_ms", 25.0, handoff_bias=0.011).verdict == "pass"
 
 
 def test_ratios_that_were_not_alternated_are_inconclusive():

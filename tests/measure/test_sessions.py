@@ -11,7 +11,7 @@ import pytest
 from kmrun.core.case import Argument, Case, Implementation, Reference, Timing
 from kmrun.core.measurement import Finding, Measurement
 from kmrun.core.yardstick import Session
-from kmrun.measure.sessions import session_of, take_session, turn
+from kmrun.measure.sessions import session_of, take_session
 from kmrun.measure.supervisor import RunOptions, Supervisor
 
 pytest.importorskip("torch")
@@ -123,11 +123,3 @@ def test_a_session_is_the_medians_of_its_blocks():
     for wrong in ([], [[1.0, 0.0, 1.0]]):
         with pytest.raises(ValueError, match="positive times"):
             session_of(wrong, (1, 1))
-
-
-def test_turns():
-    assert turn(1e5, True, False) == (8, 1)
-    assert turn(1e6, True, False) == (2, 1)
-    assert turn(5e7, True, False) == (1, 0)
-    assert turn(1e6, True, True) == (1, 0)
-    assert turn(1e6, False, False) == (20, 2)
