@@ -26,8 +26,9 @@ from kmrun.core.slowdown import Slowdown, told
 from kmrun.core.statistics import median, quantile
 from kmrun.measure import findings, handoff, origin
 from kmrun.measure.blocks import Blocks, turn_of
+from kmrun.measure.laid_out import LaidOut
 from kmrun.measure.origin import Origin
-from kmrun.measure.roles import KERNEL
+from kmrun.measure.roles import KERNEL, have_setup
 from kmrun.measure.side import Idle
 from kmrun.measure.version import Entrant, Inputs, Version, VersionFailed
 from kmrun.store.repository import tracked_module
@@ -77,8 +78,13 @@ def compare(trial: "Trial", opponent: Opponent | None) -> Slowdown | None:
         handoff.look(trial)
     new = Entrant(findings.KERNEL, trial.case, opponent.own, opponent.other)
     old = Entrant(OTHER, opponent.case, opponent.other, opponent.own)
-    inputs = _inputs(trial)
-    with trial.only_kernel(), trial.only_judge(), Idle(trial.side_of_kernel() if trial.inline else None):
+    inputs = _with_copies(trial, _inputs(trial), (new.case, old.case))
+    with (
+        _taken_away(trial, inputs),
+        trial.only_kernel(),
+        trial.only_judge(),
+        Idle(trial.side_of_kernel() if trial.inline else None),
+    ):
         found = Comparison(trial, opponent.gate, (new, old), inputs).run()
         if found is not None and trial.run.control is None:
             rule = replace(opponent.gate, against="itself")
@@ -202,11 +208,11 @@ class Comparison:
     def _pair(self) -> Iterator[Blocks]:
         """Open a fresh pair, the order of birth drawn by lot, and bury it at the end."""
         trial, living, levels = self._trial, {}, [0.0, 0.0]
-        first = self._order.randrange(2)
+        first, half = self._order.randrange(2), self._order.randrange(2)
         try:
             for who in (first, 1 - first):
                 version = living[who] = Version(trial, self._entrants[who])
-                levels[who] = version.bring_up(self._inputs, trial.known["l2"] == "cold")
+                levels[who] = version.bring_up(self._inputs, trial.known["l2"] == "cold", who ^ half)
                 if who == 1 and not self._looked:
                     self._look_at_outputs(version)
                 version.stop()
@@ -290,3 +296,23 @@ def _inputs(trial: "Trial") -> Inputs:
         trial.judge("drop_arena")
     shown = trial.judge("show_inputs", slot=LAST_SLOT)
     return Inputs(LAST_SLOT, seed, shown["tree"], shown["next"])
+
+
+def _with_copies(trial: "Trial", inputs: Inputs, cases: tuple[Case, Case]) -> Inputs:
+    """Lay copies out for all processes of both versions, where they can share them."""
+    if trial.inline or not trial.run.on_cpu or trial.known["l2"] != "cold":
+        return inputs
+    if any(case.mutates or have_setup(case) for case in cases):
+        return inputs
+    ready = trial.judge("lay_out", slot=LAST_SLOT, at=inputs.end, bytes_per_call=trial.bytes_per_call())
+    return inputs if ready is None else replace(inputs, copies=ready, end=from_plain(LaidOut, ready).end)
+
+
+@contextmanager
+def _taken_away(trial: "Trial", inputs: Inputs) -> Iterator[None]:
+    """Give back the memory of copies that were laid out."""
+    try:
+        yield
+    finally:
+        if inputs.copies is not None and trial.side_of_judge().alive:
+            trial.judge("take_away", at=inputs.copies["at"])

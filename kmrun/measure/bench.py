@@ -95,11 +95,17 @@ class Bench:
             if not enough:
                 # Hot then, and honestly so: thousands of small copies would time the interpreter's own misses.
                 count = min(count, HOT_COPIES)
-        self.pool.reset(count * (touched + 64 * 1024))
+        self.pool.reset(Pool.room(self.contents[slots[0]], count))
         self.holds = shuffled_contents(count, slots)
         self.copies = [copy_tree(self.contents[slot], self.pool) for slot in self.holds]
         means = "flush" if self.flushes else "rotation" if self.cold else "none"
         return {"copies": count, "cold": self.cold, "means": means}
+
+    def take_copies(self, copies: list[dict[str, Any]], slot: int) -> dict[str, Any]:
+        """Rotate over copies that are there already, cold, of one slot's content; as `stage`."""
+        self.copies, self.holds = copies, [slot] * len(copies)
+        self.cold, self.flushes = True, False
+        return {"copies": len(copies), "cold": True, "means": "rotation"}
 
     def refresh(self) -> None:
         """Deal the contents to the copies anew, under the same pointers; recorded forward passes are run again."""

@@ -19,11 +19,11 @@ _PAGE = 4096
 
 
 class Pool:
-    """Memory for copies on one device, reused from case to case."""
+    """Memory for copies on one device, reused from case to case; `memory` is taken where it is large enough."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, memory: mmap.mmap | None = None) -> None:
         self._device = device
-        self._map: mmap.mmap | None = None
+        self._map = memory
         self._used = 0
         self._count = 0
 
@@ -41,6 +41,17 @@ class Pool:
             # In large steps: cases differ by a little, a page is real only once it is written, and mapping anew
             # would pay for all of them again.
             self._map = mmap.mmap(-1, -(-max(capacity, 1) // _POOL_STEP) * _POOL_STEP, **private)
+
+    @staticmethod
+    def room(tree: Any, copies: int) -> int:
+        """Return the bytes that so many copies of a tree take, in whole pages."""
+        one: int = sum(storage_span(tensor) * tensor.element_size() + 2 * _PAGE for tensor in tensors_in(tree))
+        return copies * -(-one // _PAGE) * _PAGE
+
+    def look(self) -> None:
+        """Look at every page: a first look that the system has to answer must not be timed."""
+        if self._map is not None:
+            torch.frombuffer(self._map, dtype=torch.uint8)[::_PAGE].sum()
 
     def flat(self, count: int) -> torch.Tensor:
         """Return all of the pool as `count` uninitialised fp32 numbers, forgetting the copies."""
@@ -89,8 +100,11 @@ def bytes_in(tree: Any) -> int:
     return sum(storage_span(tensor) * tensor.element_size() for tensor in tensors_in(tree))
 
 
-def copy_tree(tree: Any, pool: Pool | None = None) -> Any:
-    """Return the tree with every tensor copied (into the pool where given); leaves keep `requires_grad`."""
+def copy_tree(tree: Any, pool: Pool | None = None, *, fill: bool = True) -> Any:
+    """Return the tree with every tensor copied (into the pool where given); leaves keep `requires_grad`.
+
+    Without `fill` the memory of the pool stays as it is: it holds these very copies.
+    """
     if isinstance(tree, torch.Tensor):
         source = tree.detach()
         twin = (
@@ -98,14 +112,15 @@ def copy_tree(tree: Any, pool: Pool | None = None) -> Any:
             if pool
             else torch.empty_strided(source.shape, source.stride(), dtype=source.dtype, device=source.device)
         )
-        _copy_storage(twin, source)
+        if fill:
+            _copy_storage(twin, source)
         return twin.requires_grad_(True) if tree.requires_grad else twin
     if isinstance(tree, Mapping):
-        return {key: copy_tree(item, pool) for key, item in tree.items()}
+        return {key: copy_tree(item, pool, fill=fill) for key, item in tree.items()}
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(copy_tree(item, pool) for item in tree))
+        return type(tree)(*(copy_tree(item, pool, fill=fill) for item in tree))
     if isinstance(tree, list | tuple):
-        return type(tree)(copy_tree(item, pool) for item in tree)
+        return type(tree)(copy_tree(item, pool, fill=fill) for item in tree)
     return tree
 
 

@@ -49,6 +49,18 @@ class HostStorage:
             self._map = mmap.mmap(self._descriptor, size)
         return torch.frombuffer(self._map, dtype=torch.uint8, count=count, offset=offset)
 
+    def region(self, offset: int, count: int, *, private: bool) -> mmap.mmap:
+        """Map a range by itself, from a multiple of 4096 on. What is written to a private one stays there."""
+        self.holds(offset + count)
+        flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
+        return mmap.mmap(self._descriptor, count, flags=flags, offset=offset)
+
+    def end_at(self, total: int) -> None:
+        """Give back all memory behind `total` bytes; nobody may look at it any more."""
+        if os.fstat(self._descriptor).st_size > total:
+            self._map = None
+            os.ftruncate(self._descriptor, total)
+
 
 class DeviceStorage:
     """A shared allocation of a GPU; does not grow."""
@@ -75,6 +87,7 @@ class Arena:
     """Packs trees of tensors into shared storage, from the start, by whoever writes."""
 
     def __init__(self, host: HostStorage) -> None:
+        self._host = host
         self._storages: dict[str, HostStorage | DeviceStorage] = {"host": host}
         self._storage: HostStorage | DeviceStorage = host
 
@@ -89,6 +102,11 @@ class Arena:
     def peek(self, count: int) -> torch.Tensor:
         """Return the first bytes of the GPU's shared memory."""
         return self._storages["device"].bytes(0, count)
+
+    @property
+    def host(self) -> HostStorage:
+        """The file in host memory."""
+        return self._host
 
     def write(self, tree: Any, start: int = 0) -> tuple[Any, int]:
         """Copy a tree of tensors, containers and scalars into the arena from byte `start` on.

@@ -21,12 +21,13 @@ from kmrun.core.case import Case, Output
 from kmrun.core.measurement import OutputCheck
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.statistics import median
-from kmrun.measure import checks, fork_guard, inputs, lifeline, machine, outputs, roles, selftest
+from kmrun.measure import checks, fork_guard, inputs, laid_out, lifeline, machine, outputs, roles, selftest
 from kmrun.measure.bench import Bench
 from kmrun.measure.bound import Loaded, bind, evaluate_rival, load, user_code
 from kmrun.measure.copies import bytes_in, copy_tree, tensors_in
 from kmrun.measure.exchange import Arena, CannotCross
 from kmrun.measure.faults import SideFault
+from kmrun.measure.laid_out import LaidOut
 from kmrun.measure.machine_operations import MachineOperations
 from kmrun.measure.placement import Placement
 from kmrun.measure.provenance import search_first
@@ -257,8 +258,10 @@ class Operations(VersionOperations, MachineOperations):
 
     # ---- timing ------------------------------------------------------------------------------------------
 
-    def stage(self, cold: bool, bytes_per_call: int) -> dict[str, Any]:
-        """Make the copies that timed calls rotate over."""
+    def stage(
+        self, cold: bool, bytes_per_call: int, ready: dict[str, Any] | None = None, half: int = 0
+    ) -> dict[str, Any]:
+        """Make the copies that timed calls rotate over, or take a half of those that lie ready."""
         case = self._now()
         self._bench = Bench(
             case,
@@ -270,9 +273,29 @@ class Operations(VersionOperations, MachineOperations):
             self._flush,
             self._contents,
             self._grads,
-            has_setup=any(each.setup is not None for each in roles.implementations(case)),
+            has_setup=roles.have_setup(case),
         )
-        return self._bench.stage(cold, bytes_per_call)
+        if ready is None:
+            return self._bench.stage(cold, bytes_per_call)
+        (slot,) = self._contents
+        copies = laid_out.take(from_plain(LaidOut, ready), half, self._contents[slot], self._arena.host)
+        return self._bench.take_copies(copies, slot)
+
+    def lay_out(self, slot: int, at: int, bytes_per_call: int) -> dict[str, Any] | None:
+        """Write copies of a slot for two versions into the arena, from byte `at` on; None where that cannot be."""
+        found = laid_out.lay_out(
+            self._contents[slot],
+            self._arena.host,
+            at,
+            bytes_per_call,
+            self._cache_bytes,
+            2 * self._memory_to_spend(),
+        )
+        return None if found is None else to_plain(found)
+
+    def take_away(self, at: int) -> None:
+        """Give back what lies in the arena from byte `at` on."""
+        self._arena.host.end_at(at)
 
     def prepare(self, key: str) -> dict[str, Any]:
         """Bind an implementation to the copies; see `Bench.prepare`."""

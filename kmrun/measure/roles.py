@@ -12,6 +12,11 @@ def implementations(case: Case) -> list[Implementation]:
     return [case.implementation, *reference, *case.versus]
 
 
+def have_setup(case: Case) -> bool:
+    """Whether any of them is set up: state that it makes cannot be copied."""
+    return any(each.setup is not None for each in implementations(case))
+
+
 def implementation_of(case: Case, key: str) -> Implementation:
     """Return the implementation that a key stands for.
 

@@ -45,6 +45,8 @@ class Inputs:
     tree: Any = None
     end: int = 0
     """First byte of the arena behind them."""
+    copies: dict[str, Any] | None = None
+    """Where copies for both versions lie ready (`LaidOut`), behind that; None where each makes its own."""
 
 
 class Version:
@@ -59,7 +61,7 @@ class Version:
         self._stops = trial.run.on_cpu
         self._side: Side = trial.run.start_another()
 
-    def bring_up(self, inputs: Inputs, cold: bool) -> float:
+    def bring_up(self, inputs: Inputs, cold: bool, half: int) -> float:
         """Load the target, take the inputs, warm up; return the level in ns per call.
 
         Raises:
@@ -86,7 +88,8 @@ class Version:
                     "load", first, key=REFERENCE
                 )  # an incoming gradient is drawn as the reference's output
             self.ask("draw", first, slot=inputs.slot, seed=inputs.seed, share=False)
-        self.ask("stage", cold=cold, bytes_per_call=self._trial.bytes_per_call())
+        bytes_per_call = self._trial.bytes_per_call()
+        self.ask("stage", cold=cold, bytes_per_call=bytes_per_call, ready=inputs.copies, half=half)
         self.ask("prepare", first, key=KERNEL)
         warmed: dict[str, float] = self.ask("warm_up", key=KERNEL, most_ns=_WARM_NS, at_least=_WARM_CALLS)
         return warmed["call_ns"]

@@ -1,5 +1,6 @@
 """Two versions of a case in real processes: what is told apart, what is labelled, what is no comparison."""
 
+import os
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ from kmrun.core.gate import Gate
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.measure.against import compare, hurried
 from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.version import Version
 from support.repositories import git
 
 pytest.importorskip("torch")
@@ -98,6 +100,35 @@ def test_a_version_that_does_a_ninth_of_the_work_holds(supervisor, versions):
     assert seen.slowdown.blocks >= 7
     assert supervisor.control is not None
     assert supervisor.control.against == "itself"
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_copies_are_shared_by_all_pairs_and_given_back_unless_they_are_written_to(
+    supervisor, versions, monkeypatch, in_place
+):
+    staged, ask = [], Version.ask
+
+    def spy(self, op, *args, **arguments):
+        if op == "stage":
+            staged.append((arguments["ready"], arguments["half"]))
+        return ask(self, op, *args, **arguments)
+
+    monkeypatch.setattr(Version, "ask", spy)
+    bodies = [
+        body.replace("return torch.exp(x)", "return x.exp_()") if in_place else body for body in (PLAIN, SLOW)
+    ]
+    new, opponent = versions(*bodies, mutates=("x",) if in_place else ())
+    seen = supervisor.measure(new, opponent=opponent)
+    assert seen.findings == ()
+    assert seen.slowdown.verdict == "holds"
+    ready = [each for each, _ in staged]
+    assert len(staged) >= 4
+    assert all(each == ready[0] for each in ready)
+    assert (ready[0] is None) == in_place
+    # A pair deals the two halves.
+    assert all({one[1], other[1]} == {0, 1} for one, other in zip(staged[::2], staged[1::2], strict=True))
+    if not in_place:
+        assert os.fstat(supervisor._arenas.arena).st_size == ready[0]["at"]
 
 
 def test_an_old_version_that_computes_something_else_is_labelled(supervisor, versions):

@@ -1,0 +1,78 @@
+"""Copies that two versions of a case share: written once, mapped by each fresh process of both.
+
+Making its own, a process took longer than to measure: fresh pages cost more than the calls on them. Each version
+rotates over one half, so that none finds warm what the other has just read. The halves are dealt by lot for every
+pair, since where memory lies can make one of them faster for good.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kmrun.measure.copies import Pool, bytes_in, copy_tree, how_many, is_opaque
+from kmrun.measure.exchange import HostStorage
+
+_PAGE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOut:
+    """Where they lie in the arena: from byte `at` on two halves of `half_bytes`, with `count` copies each."""
+
+    at: int
+    count: int
+    half_bytes: int
+
+    @property
+    def end(self) -> int:
+        """First byte behind them."""
+        return self.at + 2 * self.half_bytes
+
+
+def lay_out(
+    contents: Mapping[str, Any],
+    storage: HostStorage,
+    at: int,
+    bytes_per_call: int,
+    cache_bytes: int,
+    memory_bytes: int,
+) -> LaidOut | None:
+    """Write the copies for two versions; None where too few fit to keep calls cold, or these cannot be copied.
+
+    Args:
+        contents: the inputs by name.
+        storage: of the arena.
+        at: first byte that is free there.
+        bytes_per_call: what a call moves, outputs included.
+        cache_bytes: the last-level cache, through which both versions' copies pass in turn.
+        memory_bytes: what may be spent in all.
+    """
+    if is_opaque(contents):
+        return None
+    touched = max(bytes_in(contents), 1)
+    count, enough = how_many(max(touched, bytes_per_call), cache_bytes // 2, memory_bytes // 2)
+    if not enough:
+        return None
+    found = LaidOut(-(-at // _PAGE) * _PAGE, count, Pool.room(contents, count))
+    for half in (0, 1):
+        pool = _pool(found, storage, half, private=False)
+        for _ in range(count):
+            copy_tree(contents, pool)
+    return found
+
+
+def take(
+    found: LaidOut, half: int, contents: Mapping[str, Any], storage: HostStorage
+) -> list[dict[str, Any]]:
+    """Return the copies of one half; who writes to them does so for itself alone."""
+    pool = _pool(found, storage, half, private=True)
+    copies = [copy_tree(contents, pool, fill=False) for _ in range(found.count)]
+    pool.look()
+    return copies
+
+
+def _pool(found: LaidOut, storage: HostStorage, half: int, *, private: bool) -> Pool:
+    memory = storage.region(found.at + half * found.half_bytes, found.half_bytes, private=private)
+    return Pool(torch.device("cpu"), memory)

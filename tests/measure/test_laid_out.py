@@ -1,0 +1,94 @@
+"""Copies that the processes of two versions share."""
+
+import os
+
+import pytest
+import torch
+
+from kmrun.measure import laid_out
+from kmrun.measure.copies import Pool, copy_tree, tensors_in
+from kmrun.measure.exchange import HostStorage
+from kmrun.measure.laid_out import LaidOut
+
+CACHE = 1 << 20
+
+
+@pytest.fixture
+def storage():
+    descriptor = os.memfd_create("copies")
+    yield HostStorage(descriptor)
+    os.close(descriptor)
+
+
+def contents(tensors=3):
+    """Return inputs of many layouts: padded rows, a scalar, nothing at all, a leaf that wants gradients."""
+    named = {f"x{place}": torch.randn(37 + place, 50)[:, :41] for place in range(tensors)}
+    return named | {
+        "scale": 2.0,
+        "empty": torch.empty(0, 3),
+        "pair": (torch.arange(7, dtype=torch.int32), torch.tensor(1.5)),
+        "leaf": torch.randn(64, requires_grad=True),
+    }
+
+
+def same(one, other):
+    pairs = list(zip(tensors_in(one), tensors_in(other), strict=True))
+    assert pairs
+    assert all(left.stride() == right.stride() for left, right in pairs)
+    return all(torch.equal(left, right) for left, right in pairs)
+
+
+@pytest.mark.parametrize("tensors", [1, 40])
+def test_both_halves_hold_the_very_inputs_in_memory_of_their_own(storage, tensors):
+    inputs = contents(tensors)
+    found = laid_out.lay_out(inputs, storage, 12345, 0, CACHE, 1 << 30)
+    halves = [laid_out.take(found, half, inputs, storage) for half in (0, 1)]
+    assert len(halves[0]) == len(halves[1]) == found.count
+    assert all(same(copy, inputs) for half in halves for copy in half)
+    assert halves[0][0]["leaf"].requires_grad
+    assert not halves[0][0]["x0"].requires_grad
+    # Together they are more than twice the cache: what one version reads is gone when it comes round again.
+    assert found.end - found.at > 2 * CACHE
+    assert found.at % 4096 == 0
+    assert found.at >= 12345
+
+
+def test_what_one_process_writes_stays_with_it(storage):
+    inputs = contents()
+    found = laid_out.lay_out(inputs, storage, 0, 0, CACHE, 1 << 30)
+    mine, theirs = (laid_out.take(found, 0, inputs, storage) for _ in range(2))
+    for copy in mine:
+        copy["x0"].fill_(7)
+    assert all(same(copy, inputs) for copy in theirs)
+    assert all(same(copy, inputs) for copy in laid_out.take(found, 0, inputs, storage))
+
+
+def test_what_would_not_be_cold_or_cannot_be_copied_is_not_laid_out(storage):
+    assert laid_out.lay_out(contents(), storage, 0, 0, CACHE, CACHE // 4) is None
+    assert laid_out.lay_out(contents() | {"state": object()}, storage, 0, 0, CACHE, 1 << 30) is None
+
+
+def test_the_memory_goes_back(storage):
+    inputs = contents()
+    storage.holds(5000)
+    found = laid_out.lay_out(inputs, storage, 5000, 0, CACHE, 1 << 30)
+    assert os.fstat(storage._descriptor).st_size >= found.end
+    storage.end_at(found.at)
+    assert os.fstat(storage._descriptor).st_size == found.at
+    storage.holds(9000)
+    storage.bytes(8000, 1000).fill_(3)  # and the file can grow again
+    assert int(storage.bytes(8000, 1000).sum()) == 3000
+
+
+def test_a_pool_has_room_for_as_many_copies_as_it_was_made_for():
+    inputs = contents(40)
+    pool = Pool(torch.device("cpu"))
+    pool.reset(Pool.room(inputs, 5))
+    limit = len(pool._map)
+    copies = [copy_tree(inputs, pool) for _ in range(5)]
+    assert pool._used <= Pool.room(inputs, 5) <= limit
+    assert all(same(copy, inputs) for copy in copies)
+
+
+def test_a_description_is_plain():
+    assert LaidOut(4096, 3, 8192).end == 4096 + 2 * 8192
