@@ -53,11 +53,12 @@ def against_version(
         caches = {which: Path(workshop.folder, "caches", which) for which in ("new", "old")}
         for folder in caches.values():
             folder.mkdir(parents=True)
-        _build(planned, places, build, workshop, say)
+        others = {path: _other(place) for path, place in places.items()}
+        _build(planned, places, others, build, workshop, say)
         yield AgainstVersion(
             matchups={
                 (str(item.read.path.parent.resolve()), item.read.suite.suite): _matchup(
-                    item, places[item.read.path], caches
+                    item, places[item.read.path], others[item.read.path], caches
                 )
                 for item in planned
             },
@@ -147,37 +148,49 @@ def _in_path(suite: Path, path: Path, asked: str) -> Place:
     return Place(asked, own_root or suite.parent, path, None)
 
 
+def _other(place: Place) -> PlannedSuite | str | None:
+    """Return the suite as it is in the other version: None where it is younger, or why it cannot be read."""
+    if place.suite is None:
+        return None
+    try:
+        return read_and_plan(place.suite, f"{place.name}:{place.suite.relative_to(place.other)}")
+    except InvalidSuite as invalid:
+        # What repairs a broken suite must not be held up by it.
+        wrong = next(each for each in invalid.diagnostics if each.severity == "error")
+        return f"its suite there is invalid: {wrong.place}: {wrong.message}"
+
+
 def _build(
     planned: Sequence[PlannedSuite],
     places: dict[Path, Place],
+    others: dict[Path, PlannedSuite | str | None],
     build: str,
     workshop: Workshop,
     say: Callable[[str], None],
 ) -> None:
-    """Run each suite's build command in both trees, each once a tree."""
+    """Run each suite's build command in both trees, each once a tree; a version that has its own is built by that."""
     done: set[tuple[str, Path]] = set()
     for item in planned:
-        place = places[item.read.path]
-        command = build or item.read.suite.build
-        for root in (place.own, place.other) if command else ():
+        place, other = places[item.read.path], others[item.read.path]
+        suite = item.read.suite
+        of_other = other.read.suite if isinstance(other, PlannedSuite) and other.read.suite.build else suite
+        for root, its in ((place.own, suite), (place.other, of_other)):
+            command = build or its.build
             if command and (command, root) not in done:
                 done.add((command, root))
                 say(f"building {root}: {command}\n")
-                workshop.build(command, root, rooted(item.read.suite.env, root))
+                workshop.build(command, root, rooted(its.env, root))
 
 
-def _matchup(item: PlannedSuite, place: Place, caches: dict[str, Path]) -> Matchup:
+def _matchup(
+    item: PlannedSuite, place: Place, there: PlannedSuite | str | None, caches: dict[str, Path]
+) -> Matchup:
     own, other = Tree(str(place.own), str(caches["new"])), Tree(str(place.other), str(caches["old"]))
     folder = item.read.path.parent.resolve()
-    if place.suite is not None:
-        try:
-            planned = read_and_plan(place.suite, f"{place.name}:{place.suite.relative_to(place.other)}")
-        except InvalidSuite as invalid:
-            # What repairs a broken suite must not be held up by it.
-            wrong = next(each for each in invalid.diagnostics if each.severity == "error")
-            why = f"its suite there is invalid: {wrong.place}: {wrong.message}"
-            return Matchup(place.name, {}, own, other, why)
-        variables, cases = planned.read.suite.env, planned.expansion.cases
+    if isinstance(there, str):
+        return Matchup(place.name, {}, own, other, there)
+    if there is not None and place.suite is not None:
+        variables, cases = there.read.suite.env, there.expansion.cases
         at = place.suite.parent
     else:
         # The suite is younger than that version: what it says holds for both.

@@ -45,7 +45,9 @@ class Pool:
     @staticmethod
     def room(tree: Any, copies: int) -> int:
         """Return the bytes that so many copies of a tree take, in whole pages."""
-        one: int = sum(storage_span(tensor) * tensor.element_size() + 2 * _PAGE for tensor in tensors_in(tree))
+        one: int = sum(
+            storage_span(tensor) * tensor.element_size() + 2 * _PAGE for tensor in tensors_in(tree)
+        )
         return copies * -(-one // _PAGE) * _PAGE
 
     def look(self) -> None:

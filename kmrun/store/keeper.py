@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kmrun.store import submodules
 from kmrun.store.repository import without_repository
 
 PREFIX = "kmrun-against-"
@@ -85,7 +86,13 @@ class Keeper:
         root = self._folder / "tree"
         done = _git(repository, "worktree", "add", "--detach", "--force", str(root), commit)
         if done.returncode != 0:
-            return {"error": (done.stderr.strip().splitlines() or ["git failed"])[-1]}
+            return {"error": _last_line(done.stderr)}
+        try:
+            submodules.fill(Path(repository), commit, root, self._folder / "index")
+        except submodules.SubmoduleMissing as missing:
+            return {"error": str(missing)}
+        except subprocess.CalledProcessError as failed:
+            return {"error": _last_line(failed.stderr)}
         return {"root": str(root)}
 
     def _build(self, command: str, folder: str, environment: dict[str, str]) -> dict[str, Any]:
@@ -193,6 +200,10 @@ def _facts(folder: Path) -> dict[str, Any]:
 def _has_ended(pid: int) -> bool:
     """Whether a child has ended; it stays a zombie, so that nobody else gets its number."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _last_line(said: str) -> str:
+    return (said.strip().splitlines() or ["git failed"])[-1]
 
 
 def _git(repository: str, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -159,6 +159,20 @@ def test_build_runs_in_both_trees_and_env_names_each(code):
         matchup("HEAD", build="exit 3")
 
 
+def test_each_version_is_built_as_its_own_suite_says(code):
+    commit(code, {"suites/s.yaml": suite(keys="build: echo $MODE by make > built\nenv: {MODE: slow}")})
+    commit(code, {"suites/s.yaml": suite(keys="build: echo $MODE by ninja > built\nenv: {MODE: fast}")})
+
+    def built(asked, build=""):
+        with against_version(check_suites(["suites/s.yaml"]), asked, build, lambda _: None) as companion:
+            (found,) = companion.matchups.values()
+            return [Path(tree, "built").read_text().strip() for tree in (found.own.root, found.other.root)]
+
+    assert built("HEAD~1") == ["fast by ninja", "slow by make"]
+    assert built("v1") == ["fast by ninja", "fast by ninja"]  # which had no build of its own
+    assert built("HEAD~1", build="echo $MODE by hand > built") == ["fast by hand", "slow by hand"]
+
+
 def test_the_command_gives_each_case_its_opponent(code, kmrun, monkeypatch):
     fake = FakeSupervisor()
     monkeypatch.setattr(running, "make_supervisor", lambda *given: fake)

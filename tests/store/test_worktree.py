@@ -49,6 +49,59 @@ def test_a_worktree_of_a_dirty_repository_leaves_no_trace(repository):
     assert git(repository, "branch", "--list").split() == ["*", "main"]
 
 
+@pytest.fixture
+def with_submodules(repository):
+    """A repository with a submodule that has one itself; both moved on since its first commit with them."""
+    allowed = ("-c", "protocol.file.allow=always")
+    inner = make_repository(repository.parent / "inner", {"c.py": "c = 1\n"})
+    outer = make_repository(
+        repository.parent / "outer", {"b.py": "b = 1\n", ".gitattributes": "b.py export-ignore"}
+    )
+    git(outer, *allowed, "submodule", "--quiet", "add", str(inner), "deep/inner")
+    commit(outer, {})
+    git(repository, *allowed, "submodule", "--quiet", "add", str(outer), "lib/out er")
+    git(repository, *allowed, "submodule", "--quiet", "update", "--init", "--recursive")
+    commit(repository, {"k.py": "version = 4\n"})
+    clone = repository / "lib" / "out er"
+    commit(clone, {"b.py": "b = 2\n"})
+    commit(repository, {"k.py": "version = 5\n"})
+    return repository
+
+
+def test_submodules_are_as_the_commit_has_them(with_submodules):
+    root = with_submodules
+    before = git(root, "status", "--porcelain"), git(root / "lib" / "out er", "status", "--porcelain")
+    with Workshop() as workshop:
+        tree = workshop.worktree(root, "HEAD~1")
+        assert (tree / "lib/out er/b.py").read_text() == "b = 1\n"
+        assert (tree / "lib/out er/deep/inner/c.py").read_text() == "c = 1\n"
+        assert (root / "lib/out er/b.py").read_text() == "b = 2\n"
+    assert left(root) == ([], [])
+    assert (
+        git(root, "status", "--porcelain"),
+        git(root / "lib" / "out er", "status", "--porcelain"),
+    ) == before
+    assert git(root / "lib" / "out er", "worktree", "list").count("\n") == 1
+
+
+def test_a_submodule_without_the_commit_is_told_and_one_without_a_clone_stays_empty(with_submodules):
+    root, clone = with_submodules, with_submodules / "lib" / "out er"
+    blob = git(clone, "rev-parse", "HEAD~1").strip()
+    (root / ".git/modules/lib/out er/objects" / blob[:2] / blob[2:]).unlink(missing_ok=True)
+    for pack in (root / ".git/modules/lib/out er/objects/pack").iterdir():
+        pack.unlink()
+    with Workshop() as workshop, pytest.raises(EnvironmentLacks) as told:
+        workshop.worktree(root, "HEAD~1")
+    assert (
+        f"the submodule lib/out er has no commit {blob[:12]}: `git -C lib/out er fetch`"
+        in told.value.sentence
+    )
+    git(root, "submodule", "--quiet", "deinit", "--force", "--all")
+    with Workshop() as workshop:
+        assert list((workshop.worktree(root, "HEAD~1") / "lib" / "out er").iterdir()) == []
+    assert left(root) == ([], [])
+
+
 def test_no_hook_of_the_repository_runs(repository):
     hook = repository / ".git" / "hooks" / "post-checkout"
     hook.write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
