@@ -223,6 +223,8 @@ class Comparison:
             yield Blocks((living[0].turn, living[1].turn), (new, old), self._level)
         finally:
             for version in living.values():
+                version.kill()
+            for version in living.values():
                 version.bury()
 
     def _look_at_outputs(self, old: Version) -> None:

@@ -36,10 +36,10 @@ class Provenance:
     def turn_imports(self) -> None:
         """Make imports that would come out of the other tree come out of this one."""
         sys.path[:] = [self.turned(entry) for entry in sys.path]
-        for name, module in list(sys.modules.items()):
-            # What setuptools writes for an editable install that is no plain folder.
-            mapping = getattr(module, "MAPPING", None)
-            if name.startswith("__editable__") and isinstance(mapping, dict):
+        # What setuptools writes for an editable install that is no plain folder.
+        for finder in [module for name, module in sys.modules.items() if name.startswith("__editable__")]:
+            mapping = getattr(finder, "MAPPING", None)
+            if isinstance(mapping, dict):
                 mapping.update({package: self.turned(place) for package, place in mapping.items()})
         inherited = os.environ.get("PYTHONPATH")
         if inherited:  # for compilers that work in processes of their own

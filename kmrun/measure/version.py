@@ -120,6 +120,10 @@ class Version:
         """Whether its process still serves."""
         return self._side.alive
 
+    def kill(self) -> None:
+        """Begin to end its process."""
+        self._side.kill()
+
     def bury(self) -> None:
         """End its process."""
         self._side.bury()
