@@ -25,9 +25,10 @@ from kmrun.core.plain import from_plain
 from kmrun.core.slowdown import Slowdown, told
 from kmrun.core.statistics import median, quantile
 from kmrun.measure import findings, handoff, origin
-from kmrun.measure.blocks import Blocks, turn_of
+from kmrun.measure.blocks import LEVELS, Blocks, turn_of
 from kmrun.measure.laid_out import LaidOut
 from kmrun.measure.origin import Origin
+from kmrun.measure.placement import cores_for
 from kmrun.measure.roles import KERNEL, have_setup
 from kmrun.measure.side import Idle
 from kmrun.measure.version import Entrant, Inputs, Version, VersionFailed
@@ -42,10 +43,6 @@ PAIR_BLOCKS_LEAST, PAIR_BLOCKS, PAIR_BLOCKS_MOST, PAIR_S = 3, 8, 32, 0.25
 
 SCREEN_LEAST = 7
 """Fewer blocks on one side decide nothing."""
-
-LEVELS = {"cpu": 0.1, "cuda": 0.5, "rocm": 0.5}
-"""The quantile of calls that stands for a block, and for a pair. Other load only ever adds time, so on a CPU the
-low end tells two versions apart; the calls of both alternate, so both had the same chances at a quiet moment."""
 
 SETTLE_S = {"cpu": 60.0, "cuda": 120.0, "rocm": 120.0}
 
@@ -209,10 +206,11 @@ class Comparison:
         """Open a fresh pair, the order of birth drawn by lot, and bury it at the end."""
         trial, living, levels = self._trial, {}, [0.0, 0.0]
         first, half = self._order.randrange(2), self._order.randrange(2)
+        cores = cores_for(trial.run.threads) if trial.run.on_cpu else []
         try:
             for who in (first, 1 - first):
                 version = living[who] = Version(trial, self._entrants[who])
-                levels[who] = version.bring_up(self._inputs, trial.known["l2"] == "cold", who ^ half)
+                levels[who] = version.bring_up(self._inputs, trial.known["l2"] == "cold", who ^ half, cores)
                 if who == 1 and not self._looked:
                     self._look_at_outputs(version)
                 version.stop()

@@ -177,6 +177,11 @@ class Bench:
         """Take `calls` samples after `discard` thrown away ones, as one side's turn in an alternated block."""
         timed = self.timed[key]
         with user_code(timed.loaded):
+            if discard and not self._held:
+                # All that will be held is new memory, whose pages are made as a call first writes to them. Not a timed
+                # call: how many of them there were went with the process.
+                for _ in range(MOST_HELD):
+                    self._hold_output(timed)
             for _ in range(discard):
                 self._hold_output(timed)
             return [timed.sampler.one()[0] for _ in range(calls)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def die_with(parent: int) -> None:
@@ -64,6 +65,18 @@ def children_of(pid: int) -> list[int]:
         if int(fields[1]) == pid and fields[0] != "Z":
             found.append(int(entry.name))
     return found
+
+
+def keep_freed() -> None:
+    """Let the C library keep what calls free, so that the next calls find their pages there; `give_back` still works.
+
+    By default it gives the top of its heap back now and then, which depends on what else happens to lie there:
+    in one process a call had to have the pages of its output made anew each time, in another never. 32 MiB is the
+    size up to which it comes to keep blocks by itself.
+    """
+    if sys.platform == "linux" and (set_option := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        set_option(_M_MMAP_THRESHOLD, 32 * 2**20)
+        set_option(_M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def give_back() -> None:

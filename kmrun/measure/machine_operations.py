@@ -56,6 +56,7 @@ class MachineOperations(YardstickOperations, ArenaOperations):
         lifeline.volunteer_for_oom_kill()
         if self._device.type == "cpu":
             lifeline.limit_memory(memory_limit)
+            lifeline.keep_freed()
             # Torch's own threads start here, while they may run on every core.
             torch.ones(threads * 2**16).add_(1.0)
             self._placement = Placement(threads)

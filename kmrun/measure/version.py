@@ -61,7 +61,7 @@ class Version:
         self._stops = trial.run.on_cpu
         self._side: Side = trial.run.start_another()
 
-    def bring_up(self, inputs: Inputs, cold: bool, half: int) -> float:
+    def bring_up(self, inputs: Inputs, cold: bool, half: int, cores: list[int]) -> float:
         """Load the target, take the inputs, warm up; return the level in ns per call.
 
         Raises:
@@ -74,6 +74,7 @@ class Version:
             other=self.entrant.other.root,
             caches=tree.caches,
             folder=self._case.folder,
+            cores=cores,
         )
         if self._stops:
             # Both versions' copies pass through the one cache in turn: half for each is as cold.

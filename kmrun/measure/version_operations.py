@@ -8,6 +8,7 @@ from typing import Any
 
 from kmrun.core.plain import to_plain
 from kmrun.measure.origin import Origin
+from kmrun.measure.placement import settle_on
 from kmrun.measure.provenance import Provenance, separate_caches
 
 _NICE = -10
@@ -19,11 +20,15 @@ class VersionOperations:
     _provenance: Provenance | None = None
     _cache_bytes: int
 
-    def use_tree(self, root: str, other: str, caches: str | None, folder: str) -> None:
+    def use_tree(
+        self, root: str, other: str, caches: str | None, folder: str, cores: list[int] | None = None
+    ) -> None:
         """Settle in one version's tree: import from it, work in its suite's folder, compile into its own caches.
 
-        For good: such a side hosts nothing else.
+        For good: such a side hosts nothing else, and runs on no other cores where some are given.
         """
+        if cores:
+            settle_on(set(cores))
         self._provenance = Provenance(root, other)
         self._provenance.turn_imports()
         if caches is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kmrun.measure.placement import Placement
+from kmrun.measure.placement import Placement, cores_for, settle_on
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be placed here")
 
@@ -97,3 +97,26 @@ def test_work_in_the_threads_that_were_there_changes_nothing(cores: set[int]) ->
     with placement.spread(look=True):
         assert sum(range(3_000_000))
     assert placement.possible
+
+
+def test_a_team_that_leaves_cores_free_is_given_as_many_by_lot(cores: set[int]) -> None:
+    chosen = {tuple(cores_for(1)) for _ in range(200)}
+    assert chosen == {(core,) for core in cores}
+    assert cores_for(len(cores)) == cores_for(len(cores) + 1) == []
+
+
+def test_all_threads_settle_and_so_do_those_that_they_start(cores: set[int]) -> None:
+    first = {min(cores)}
+    before, after = threading.Event(), threading.Event()
+    running = worker(before)
+    try:
+        settle_on(first)
+        later = worker(after)
+        bound = [os.sched_getaffinity(thread.native_id or 0) for thread in (running, later)]
+        assert bound == [first, first]
+    finally:
+        settle_on(cores)
+        before.set()
+        after.set()
+        running.join()
+        later.join()
