@@ -153,10 +153,7 @@ class Operations(VersionOperations, MachineOperations):
 
     def show_inputs(self, slot: int, at: int = 0) -> dict[str, Any]:
         """Pack what the kernel may see of a slot into the arena, from byte `at` on."""
-        arguments = self._now().arguments
-        visible = {argument.name for argument in arguments if argument.options.get("visible") != "judge"}
-        shown = {name: value for name, value in self._contents[slot].items() if name in visible}
-        tree, after = self._share({"inputs": shown, "grads": self._grads[slot]}, at)
+        tree, after = self._share({"inputs": self._visible(slot), "grads": self._grads[slot]}, at)
         return {"tree": tree, "next": after}
 
     def learn(self, outputs: list[dict[str, Any]]) -> None:
@@ -284,7 +281,7 @@ class Operations(VersionOperations, MachineOperations):
     def lay_out(self, slot: int, at: int, bytes_per_call: int) -> dict[str, Any] | None:
         """Write copies of a slot for two versions into the arena, from byte `at` on; None where that cannot be."""
         found = laid_out.lay_out(
-            self._contents[slot],
+            self._visible(slot),
             self._arena.host,
             at,
             bytes_per_call,
@@ -357,6 +354,11 @@ class Operations(VersionOperations, MachineOperations):
         return self._case is not None and frames[-1].filename.startswith(self._case.folder + os.sep)
 
     # ---- inside ------------------------------------------------------------------------------------------
+
+    def _visible(self, slot: int) -> dict[str, Any]:
+        """Return the inputs of a slot without those that only the judge may see."""
+        secret = {each.name for each in self._now().arguments if each.options.get("visible") == "judge"}
+        return {name: value for name, value in self._contents[slot].items() if name not in secret}
 
     def _now(self) -> Case:
         if self._case is None:

@@ -179,9 +179,13 @@ def trial(
     return saved, today, seconds
 
 
-def burn() -> None:
+def burn(steps_s: float) -> None:
+    """Keep a core busy, or every other stretch of so many seconds."""
     while True:
-        pass
+        until = time.monotonic() + (steps_s or math.inf)
+        while time.monotonic() < until:
+            pass
+        time.sleep(steps_s)
 
 
 def report(tallies: dict[tuple[str, str], Tally], options: argparse.Namespace) -> str:
@@ -199,9 +203,10 @@ def report(tallies: dict[tuple[str, str], Tally], options: argparse.Namespace) -
             times = f"{statistics.median(unchanged.seconds):.1f} / {statistics.median(slowed.seconds):.1f}"
         lines.append(f"{rule:28}{alarms:>22}{found:>18}{open_:>12}{times:>14}")
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    hogs = f"{options.hogs} busy loops beside{f' in steps of {options.steps:g} s' if options.steps else ''}"
     lines.append(
         f"margin {options.margin:.0%}, slowed by {options.slowdown:.1%}, one of {options.suite} cases, "
-        f"{options.threads} threads, {options.hogs} busy loops beside, {load}"
+        f"{options.threads} threads, {hogs}, {load}"
     )
     lines.append("s a case: unchanged / slowed, median, correctness included. GPU: not yet measured")
     return "\n".join(lines)
@@ -216,6 +221,9 @@ def main() -> None:
     words.add_argument("--suite", type=int, default=50, help="cases that share the error rate of 1 %%")
     words.add_argument("--hogs", type=int, default=0, help="busy loops beside")
     words.add_argument(
+        "--steps", type=float, default=0.0, help="seconds after which they rest as long: speed in steps"
+    )
+    words.add_argument(
         "--threads", type=int, default=1, help="more wake up later after the spin, and slow it more"
     )
     words.add_argument("--minutes", type=float, default=math.inf, help="stop after so long")
@@ -224,7 +232,9 @@ def main() -> None:
     names = options.kernels.split(",")
     tallies = {(rule, kind): Tally() for rule in ("kmrun's gate", *OTHERS) for kind in ("kernel", "slowed")}
     verdicts = []
-    hogs = [multiprocessing.Process(target=burn, daemon=True) for _ in range(options.hogs)]
+    hogs = [
+        multiprocessing.Process(target=burn, args=(options.steps,), daemon=True) for _ in range(options.hogs)
+    ]
     deadline = time.monotonic() + options.minutes * 60
     with (
         tempfile.TemporaryDirectory() as place,

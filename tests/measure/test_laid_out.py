@@ -5,10 +5,13 @@ import os
 import pytest
 import torch
 
+from kmrun.core.case import Argument, Case, Implementation, Reference
+from kmrun.core.plain import to_plain
 from kmrun.measure import laid_out
 from kmrun.measure.copies import Pool, copy_tree, tensors_in
-from kmrun.measure.exchange import HostStorage
+from kmrun.measure.exchange import Arena, HostStorage
 from kmrun.measure.laid_out import LaidOut
+from kmrun.measure.operations import Operations
 
 CACHE = 1 << 20
 
@@ -66,6 +69,35 @@ def test_what_one_process_writes_stays_with_it(storage):
 def test_what_would_not_be_cold_or_cannot_be_copied_is_not_laid_out(storage):
     assert laid_out.lay_out(contents(), storage, 0, 0, CACHE, CACHE // 4) is None
     assert laid_out.lay_out(contents() | {"state": object()}, storage, 0, 0, CACHE, 1 << 30) is None
+
+
+def test_a_side_finds_its_own_inputs_in_them_and_nothing_that_only_the_judge_may_see(tmp_path):
+    (tmp_path / "k.py").write_text("def work(x, y):\n    return x + y\n")
+    work = Implementation("work", "k.py:work")
+    secret = Argument("secret", "randn", shape=(5000,), dtype="fp32", options={"visible": "judge"})
+    shown = [Argument(name, "randn", shape=(3000,), dtype="fp32") for name in "xy"]
+    case = to_plain(
+        Case("work", "work", {}, (), None, str(tmp_path), work, (secret, *shown), None, Reference(work))
+    )
+    descriptor = os.memfd_create("arena")
+    sides = [Operations(Arena(HostStorage(descriptor)), Arena(HostStorage(descriptor)), print) for _ in "ab"]
+    judge, kernel = sides
+    for side in sides:
+        side.set_cache(CACHE)
+        side.begin(case)
+    drawn = judge.draw(2, 7, share=True)
+    ready = judge.lay_out(2, drawn["next"], 0)
+    kernel.load("kernel")
+    kernel.receive(2, drawn["tree"])
+    staged = kernel.stage(True, 0, ready, 1)
+    assert staged == {"copies": ready["count"], "cold": True, "means": "rotation"}
+    assert list(kernel._contents[2]) == ["x", "y"]
+    assert all(same(copy, kernel._contents[2]) for copy in kernel._bench.copies)
+    hidden = judge._contents[2]["secret"].numpy().tobytes()
+    assert hidden not in os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+    for side in sides:
+        side.end()
+    os.close(descriptor)
 
 
 def test_the_memory_goes_back(storage):
