@@ -133,7 +133,7 @@ class CaseResult:
     host_us: float | None
     event_us: float | None
     handoff_us: float | None
-    handoff_bias: float | None
+    handoff_bias: float | None = field(default=None, kw_only=True)  # younger than the format
     bytes: int | None
     flops: float | None
     gb_per_s: float | None

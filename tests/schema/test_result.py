@@ -44,6 +44,18 @@ def test_the_classes_and_the_schema_are_one_document(plain, model):
     assert [entry.name for entry in dataclasses.fields(plain)] == list(model.model_fields)
 
 
+@pytest.mark.parametrize(("plain", "model"), PAIRS)
+def test_a_document_without_what_is_younger_than_it_is_read(plain, model):
+    """What a document may leave out, as an earlier kmrun did, has a default in the class, too."""
+    optional = {name for name, facts in model.model_fields.items() if not facts.is_required()}
+    required = {
+        entry.name
+        for entry in dataclasses.fields(plain)
+        if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
+    }
+    assert optional & required == set()
+
+
 def test_the_promised_keys_are_there():
     assert set(PROMISED.split()) <= set(schema.Case.model_fields)
     assert {"kmrun_result", "complete", "suite", "device", "environment", "cases"} <= set(
