@@ -1,0 +1,61 @@
+"""Turns in alternated blocks: which calls count, and in which memory their outputs lie."""
+
+import os
+
+import pytest
+
+from kmrun.core.case import Argument, Case, Implementation, Reference
+from kmrun.core.plain import to_plain
+from kmrun.measure.bench import MOST_HELD
+from kmrun.measure.exchange import Arena, HostStorage
+from kmrun.measure.operations import Operations
+
+KERNEL = """
+places = []
+
+def work(x):
+    out = x + 1
+    places.append(out.data_ptr())
+    return out
+"""
+
+
+@pytest.fixture
+def side(tmp_path):
+    """A side that is ready to take turns, and the addresses of all outputs so far."""
+    (tmp_path / "k.py").write_text(KERNEL)
+    work = Implementation("work", "k.py:work")
+    inputs = (Argument("x", "randn", shape=(1 << 16,), dtype="fp32"),)
+    case = Case("work", "work", {}, (), None, str(tmp_path), work, inputs, None, Reference(work))
+    descriptor = os.memfd_create("arena")
+    made = Operations(Arena(HostStorage(descriptor)), Arena(HostStorage(descriptor)), print)
+    made.set_cache(1 << 20)
+    made.begin(to_plain(case))
+    made.load("kernel")
+    made.draw(0, 7, share=False)
+    made.stage(True, 0)
+    made.prepare("kernel")
+    places = made._loaded["kernel"].function.__globals__["places"]
+    yield made, places
+    made.end()
+    os.close(descriptor)
+
+
+def test_all_outputs_that_will_be_held_exist_before_the_first_call_that_counts(side):
+    made, places = side
+    places.clear()
+    samples = made.turn("kernel", calls=3, discard=1)
+    batch = made._bench.timed["kernel"].sampler.batch
+    assert len(samples) == 3
+    assert len(places) == (MOST_HELD + 1 + 3) * batch
+    assert len(set(places[: MOST_HELD * batch])) == MOST_HELD * batch
+    places.clear()
+    made.turn("kernel", calls=3, discard=1)
+    assert len(places) == (1 + 3) * batch
+
+
+def test_a_turn_of_long_calls_throws_none_away(side):
+    made, places = side
+    places.clear()
+    made.turn("kernel", calls=2, discard=0)
+    assert len(places) == 2 * made._bench.timed["kernel"].sampler.batch
