@@ -24,6 +24,7 @@ def command(
     import sys
 
     from kmrun.cli.app import explained
+    from kmrun.cli.streams import say
     from kmrun.cli.terminal import terminal_width
     from kmrun.device.cpu_facts import cpu_facts
     from kmrun.device.facts import Gpus, gpus
@@ -32,7 +33,7 @@ def command(
     from kmrun.source.catalogue import load_cards
 
     only = _index(device)
-    found = Gpus() if device == "cpu" else gpus(load_cards(cards_file or []), only)
+    found = Gpus() if device == "cpu" else gpus(load_cards(cards_file or []), only, say)
     cpu = cpu_facts()
     if as_json:
         typer.echo(json.dumps(info_record.record(found, cpu), indent=2))

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+from kmrun.cli.streams import say
 from kmrun.core.card import Card
-from kmrun.device.cuda_driver import CudaDevice, CudaDriver
+from kmrun.device.cuda_driver import CudaDevice
+from kmrun.device.driver_library import NoDevice, NoDriver
+from kmrun.device.drivers import cuda_device, hip_device
 from kmrun.device.local_card import local_card
-from kmrun.device.rocm import HipRuntime
 from kmrun.errors import EnvironmentLacks
 from kmrun.source.catalogue import Catalogue
 
@@ -14,15 +16,20 @@ def here(index: int, catalogue: Catalogue) -> tuple[Card, bool, str]:
     """Return the card of a local device, whether its clocks are the highest, and a line about it.
 
     Raises:
-        EnvironmentLacks: there is neither an NVIDIA driver nor ROCm, or no such device.
+        NoDriver: there is neither an NVIDIA driver nor ROCm; `NoDevice` where one of them has nothing to drive.
+        EnvironmentLacks: there is no such device, or a driver fails.
     """
-    try:
-        card, name, clock, memory = _nvidia(index, catalogue)
-    except EnvironmentLacks as lacking:
-        found = _amd(index, catalogue)
-        if found is None:
-            raise EnvironmentLacks(lacking.sentence, "--gpus names cards of the database") from None
-        card, name, clock, memory = found
+    lacking = []
+    for vendor in (_nvidia, _amd):
+        try:
+            card, name, clock, memory = vendor(index, catalogue)
+            break
+        except EnvironmentLacks as error:
+            lacking.append(error)
+    else:
+        # A driver that fails says more than one that is not there.
+        worst = next((error for error in lacking if not isinstance(error, NoDriver | NoDevice)), lacking[0])
+        raise type(worst)(worst.sentence, "--gpus names cards of the database")
     highest = bool(clock and card.sm_count and card.matmul_rates)
     card = replace(card, memory_bytes=memory)
     if clock and highest:
@@ -38,7 +45,7 @@ def here(index: int, catalogue: Catalogue) -> tuple[Card, bool, str]:
 
 
 def _nvidia(index: int, catalogue: Catalogue) -> tuple[Card, str, float | None, int]:
-    device = CudaDriver().device(index)
+    device = cuda_device(index, say)
 
     def match(found: CudaDevice) -> tuple[Card | None, tuple[str, ...]]:
         matched = catalogue.match_driver(
@@ -49,19 +56,13 @@ def _nvidia(index: int, catalogue: Catalogue) -> tuple[Card, str, float | None, 
     return local_card(device, match).card, device.name, device.max_clock_hz, device.memory_bytes
 
 
-def _amd(index: int, catalogue: Catalogue) -> tuple[Card, str, float | None, int] | None:
-    """Return what HIP shows, None without ROCm or without that device in the database.
+def _amd(index: int, catalogue: Catalogue) -> tuple[Card, str, float | None, int]:
+    """Return what HIP shows of a device of the database.
 
     No bandwidth follows from what HIP says, so a card that is not in the database would have no ceiling.
     """
-    try:
-        runtime = HipRuntime()
-        if index >= runtime.count():
-            return None
-        device = runtime.device(index)
-    except EnvironmentLacks:
-        return None
+    device = hip_device(index, say)
     matched = catalogue.match_driver(device.name, device.compute_units, device.memory_bytes, device.gfx)
     if matched.card is None:
-        return None
+        raise EnvironmentLacks(f"no card of the database fits device {index}, {device.name}")
     return matched.card, device.name, device.max_clock_hz, device.memory_bytes

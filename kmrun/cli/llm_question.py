@@ -193,12 +193,16 @@ def _cards(options: Options, catalogue: "Catalogue") -> tuple[list[Card], frozen
     if names:
         return list({card.id: card for card in map(catalogue.find, names)}.values()), frozenset(), False, []
     from kmrun.cli.llm_device import here
+    from kmrun.cli.streams import say
+    from kmrun.device.driver_library import NoDevice, NoDriver
 
     try:
         card, highest, said = here(options.device or 0, catalogue)
-    except EnvironmentLacks:
+    except EnvironmentLacks as lacking:
         if options.device is not None:
             raise
+        if not isinstance(lacking, NoDriver | NoDevice):
+            say(f"warning: {lacking.sentence}: these are cards of the database\n")
         return [catalogue.card(key) for key in USUAL_CARDS], frozenset(), False, []
     return [card], frozenset((card.id,)), highest, [said]
 

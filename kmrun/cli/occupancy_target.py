@@ -55,11 +55,12 @@ def _of_card(gpu: str, overlays: Sequence[Path]) -> Target:
 
 
 def _of_device(device: int | None) -> Target:
-    from kmrun.device.cuda_driver import CudaDriver
+    from kmrun.cli.streams import say
+    from kmrun.device.drivers import cuda_device
     from kmrun.device.local_card import limits_of_device
 
     try:
-        found = CudaDriver().device(device or 0)
+        found = cuda_device(device or 0, say)
     except EnvironmentLacks as error:
         if device is not None:
             raise

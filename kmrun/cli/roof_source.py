@@ -72,12 +72,14 @@ def _of_card(gpu: str, overlays: Sequence[Path]) -> tuple[Card, str, str]:
 
 
 def _of_device(index: int | None, overlays: Sequence[Path]) -> tuple[Card, str, str]:
-    from kmrun.device.cuda_driver import CudaDevice, CudaDriver
+    from kmrun.cli.streams import say
+    from kmrun.device.cuda_driver import CudaDevice
+    from kmrun.device.drivers import cuda_device
     from kmrun.device.local_card import local_card
     from kmrun.source.catalogue import load_cards
 
     try:
-        device = CudaDriver().device(index or 0)
+        device = cuda_device(index or 0, say)
     except EnvironmentLacks as error:
         if index is not None:
             raise

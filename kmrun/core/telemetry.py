@@ -7,6 +7,7 @@ people compare. Times are seconds of one monotonic clock.
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 POWER_WINDOW_S = 1.0
 """Boards report power as an average over about a second: over less, the figure is of something else."""
@@ -14,6 +15,9 @@ FRESH_S = 0.2
 """How long a reading speaks for what comes before and after it: two periods of the sampler."""
 COVERED = 0.75
 """Share of a window that a sensor's readings must speak for; sensors that died in between say nothing of it."""
+
+_MOST_W = 60_000
+"""No board draws more: a counter that says so jumped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,9 @@ def _power(energy: Sequence[tuple[float, float]], power: Sequence[tuple[float, f
     """Return the mean power in W: by the energy counter where there is one, else of the power readings."""
     if len(energy) >= 2:
         (begin, first), (end, last) = energy[0], energy[-1]
-        if end > begin and last > first:
+        # A counter that went back has wrapped, or begun anew: how far it was by then, nobody knows.
+        grew = all(before <= after for (_, before), (_, after) in pairwise(energy))
+        if grew and end > begin and 0 < (last - first) / (end - begin) <= _MOST_W:
             return (last - first) / (end - begin)
     return _mean([watts for _, watts in power])
 

@@ -1,11 +1,13 @@
 """AMD SMI, ROCm SMI's successor, by its Python package `amdsmi`, where that is installed."""
 
 import importlib
+import math
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from kmrun.core.telemetry import Reading
+from kmrun.device import plausible
 from kmrun.device.rocm_smi import SmiLost
 
 
@@ -20,7 +22,12 @@ class AmdSmi:
         """Load and start the library."""
         try:
             amdsmi: Any = importlib.import_module("amdsmi")
-        except (ImportError, KeyError, OSError) as missing:  # the package itself raises all three
+        except (
+            ImportError,
+            KeyError,
+            OSError,
+            AttributeError,
+        ) as missing:  # the package itself raises them all
             raise SmiLost("the package amdsmi is not installed") from missing
         self._smi = amdsmi
         try:
@@ -57,12 +64,17 @@ class AmdSmiDevice:
         limit = _number(self._mapping("amdsmi_get_power_cap_info"), "power_cap")
         asic, board = self._mapping("amdsmi_get_gpu_asic_info"), self._mapping("amdsmi_get_gpu_vbios_info")
         reading = self.read(0.0)
+        used_bytes, total_bytes = plausible.used_bytes(
+            *(None if amount is None else int(amount * 2**20) for amount in (used, total))
+        )
         return {
             "unique_id": _text(asic, "asic_serial"),
-            "memory_used_bytes": None if used is None else int(used * 2**20),
-            "memory_total_bytes": None if total is None else int(total * 2**20),
+            "memory_used_bytes": used_bytes,
+            "memory_total_bytes": total_bytes,
             "vbios": _text(board, "version") or _text(board, "part_number"),
-            "power_limit_w": None if limit is None else (limit / 1e6 if limit > 1e5 else limit),
+            "power_limit_w": None
+            if limit is None
+            else plausible.watts(limit / 1e6 if limit > 1e5 else limit),
             "power_w": reading.power_w,
             "temp_c": reading.temp_c,
             "sm_mhz": reading.sm_mhz,
@@ -75,11 +87,11 @@ class AmdSmiDevice:
 
     def sm_mhz_max(self) -> float | None:
         """Return the highest compute clock in MHz."""
-        return _number(self._clock("GFX"), "max_clk")
+        return plausible.mhz(_number(self._clock("GFX"), "max_clk"))
 
     def mem_mhz_max(self) -> float | None:
         """Return the highest memory clock in MHz."""
-        return _number(self._clock("MEM"), "max_clk")
+        return plausible.mhz(_number(self._clock("MEM"), "max_clk"))
 
     def read(self, at_s: float) -> Reading:
         """Return the sensors now."""
@@ -91,12 +103,14 @@ class AmdSmiDevice:
         )
         return Reading(
             at_s=at_s,
-            sm_mhz=_number(self._clock("GFX"), "clk", "cur_clk"),
-            mem_mhz=_number(self._clock("MEM"), "clk", "cur_clk"),
+            sm_mhz=plausible.mhz(_number(self._clock("GFX"), "clk", "cur_clk")),
+            mem_mhz=plausible.mhz(_number(self._clock("MEM"), "clk", "cur_clk")),
             temp_c=self._temperature(),
-            power_w=_number(power, "current_socket_power", "average_socket_power"),
-            energy_j=counts * resolution / 1e6 if counts is not None and resolution else None,
-            utilisation=None if busy is None else busy / 100,
+            power_w=plausible.watts(_number(power, "current_socket_power", "average_socket_power")),
+            energy_j=plausible.joules(counts * resolution / 1e6)
+            if counts is not None and resolution
+            else None,
+            utilisation=plausible.fraction(busy),
         )
 
     def _clock(self, kind: str) -> Mapping[str, Any]:
@@ -110,7 +124,7 @@ class AmdSmiDevice:
                 None if kind is None else _ask(self._smi, "amdsmi_get_temp_metric", self._handle, kind, now)
             )
             if isinstance(found, int | float):
-                return float(found)
+                return plausible.celsius(found)
         return None
 
     def _mapping(self, function: str, *arguments: Any) -> Mapping[str, Any]:
@@ -133,7 +147,7 @@ def _number(found: Mapping[str, Any], *keys: str) -> float | None:
     """Return the first of the keys that holds a number; what a card lacks reads `N/A`."""
     for key in keys:
         value = found.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)
     return None
 

@@ -13,7 +13,11 @@ class NoAnswer(Exception):
     """The call did not return in time."""
 
     def __init__(self, what: str, seconds: float) -> None:
-        super().__init__(f"{what} did not answer within {seconds:g} s")
+        super().__init__(what, seconds)  # as they came: an exception is pickled by its arguments
+
+    def __str__(self) -> str:
+        what, seconds = self.args
+        return f"{what} did not answer within {seconds:g} s"
 
 
 class _Call(Generic[T]):

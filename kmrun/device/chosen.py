@@ -1,18 +1,13 @@
 """Which GPU a run will use, known before a process of the run touches it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
-from kmrun.device.bounded import NoAnswer, bounded
-from kmrun.device.cuda_driver import CudaDriver
-from kmrun.device.rocm import HipRuntime
+from kmrun.device.apart import Tell
+from kmrun.device.drivers import cuda_device, hip_device
+from kmrun.device.torch_build import Kind
 from kmrun.errors import EnvironmentLacks
-
-Kind = Literal["cpu", "cuda", "rocm"]
-"""Of a device, as torch's build tells it."""
-DRIVER_S = 20.0
-"""How long a driver may take to start: it may have to load its kernel module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +26,38 @@ class ChosenGpu:
         return self.uuid or self.pci_address or f"{self.vendor}-{self.index}"
 
 
-def chosen_gpu(device: str, kind: Kind | None = None) -> ChosenGpu | None:
+def chosen_gpu(
+    device: str, kind: Kind | None = None, tell: Tell | None = None, seconds: float | None = None
+) -> ChosenGpu | None:
     """Return the GPU that torch will take for `auto`, `cuda` or `cuda:N`; None for a CPU, or where none answers.
 
-    `kind` is what torch was built for and runs on; None where torch was not asked: then any driver's first counts.
     The driver is asked under the environment that the sides inherit, so its order is torch's. No context is made.
+
+    Args:
+        device: as on the command line.
+        kind: what torch was built for and runs on; None where torch was not asked: then any driver's first counts.
+        tell: is told what is waited for, should that take long.
+        seconds: how long a driver may take, by default as long as one that has to load its kernel module.
     """
     if "cpu" in (device, kind):
         return None
-    vendors = {"cuda": (_nvidia,), "rocm": (_amd,)}.get(kind or "", (_nvidia, _amd))
+    every: dict[str, tuple[_Ask, ...]] = {"cuda": (_nvidia,), "rocm": (_amd,)}
     index = int(device.partition(":")[2] or 0)
-    for ask in vendors:
+    for ask in every.get(kind or "", (_nvidia, _amd)):
         try:
-            return bounded("the GPU's driver", DRIVER_S, partial(ask, index))
-        except (EnvironmentLacks, NoAnswer):
+            return ask(index, tell, seconds)
+        except EnvironmentLacks:
             continue
     return None
 
 
-def _nvidia(index: int) -> ChosenGpu:
-    device = CudaDriver().device(index)
+_Ask = Callable[[int, Tell | None, float | None], ChosenGpu]
+
+
+def _nvidia(index: int, tell: Tell | None, seconds: float | None) -> ChosenGpu:
+    device = cuda_device(index, tell, seconds)
     return ChosenGpu("nvidia", index, device.uuid, device.pci_address, device.is_mig)
 
 
-def _amd(index: int) -> ChosenGpu:
-    runtime = HipRuntime()
-    if index >= runtime.count():
-        raise EnvironmentLacks(f"no HIP device {index}")
-    return ChosenGpu("amd", index, None, runtime.device(index).pci_address)
+def _amd(index: int, tell: Tell | None, seconds: float | None) -> ChosenGpu:
+    return ChosenGpu("amd", index, None, hip_device(index, tell, seconds).pci_address)

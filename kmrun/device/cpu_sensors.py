@@ -1,12 +1,13 @@
 """The CPU's sensors, as far as the system lets us read them: clock, temperature, RAPL energy; and who uses it."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from kmrun.core.cpu_load import CpuTimes
 from kmrun.core.telemetry import Reading
+from kmrun.device import plausible
 from kmrun.device.sampler import Sensors, Source, clock
 
 CPU_PERIOD_S = 0.5
@@ -36,7 +37,7 @@ class CpuSensors:
     def sm_mhz_max(self) -> float | None:
         """Return the highest clock of a core in MHz."""
         value = _number(self._most)
-        return None if value is None else value / 1e3
+        return None if value is None else plausible.mhz(value / 1e3)
 
     def mem_mhz_max(self) -> float | None:
         """Return None: systems do not say the clock of their memory."""
@@ -44,14 +45,14 @@ class CpuSensors:
 
     def read(self, at_s: float) -> Reading:
         """Return the mean clock of the cores, the hottest spot, and the energy of all sockets."""
-        clocks = [value for path in self._clocks if (value := _number(path)) is not None]
-        spots = [value for path in self._temperatures if (value := _number(path)) is not None]
+        clocks = _known(plausible.mhz, (_number(path) for path in self._clocks))
+        spots = _known(plausible.celsius, (_number(path) for path in self._temperatures))
         energies = [package.joules() for package in self._packages]
         known = [energy for energy in energies if energy is not None]
         return Reading(
             at_s=at_s,
-            sm_mhz=sum(clocks) / len(clocks) / 1e3 if clocks else None,
-            temp_c=max(spots) / 1e3 if spots else None,
+            sm_mhz=sum(clocks) / len(clocks) if clocks else None,
+            temp_c=max(spots, default=None),
             energy_j=sum(known) if known and len(known) == len(energies) else None,
         )
 
@@ -96,10 +97,10 @@ def cpu_times(pids: Iterable[int], root: Path = _ROOT) -> CpuTimes | None:
     try:
         ticks = os.sysconf("SC_CLK_TCK")
         fields = (root / "proc/stat").read_text().partition("\n")[0].split()
+        # cpu user nice system idle iowait irq softirq steal guest guest_nice; the last two are in the first two.
+        numbers = [int(field) for field in fields[1:]]
     except (OSError, ValueError, AttributeError):
         return None
-    # cpu user nice system idle iowait irq softirq steal guest guest_nice; the last two are in the first two.
-    numbers = [int(field) for field in fields[1:]]
     if fields[:1] != ["cpu"] or len(numbers) < 8:
         return None
     user, nice, system, _, _, interrupts, soft, steal = numbers[:8]
@@ -111,10 +112,10 @@ def cpu_times(pids: Iterable[int], root: Path = _ROOT) -> CpuTimes | None:
 def _process_ticks(path: Path) -> int:
     try:
         # The command's name stands in brackets, and may hold anything.
-        fields = path.read_text().rpartition(")")[2].split()
-    except OSError:
+        fields = path.read_text(errors="replace").rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+    except (OSError, ValueError, IndexError):  # it has ended meanwhile
         return 0
-    return int(fields[11]) + int(fields[12])
 
 
 def _temperatures(root: Path) -> list[Path]:
@@ -135,6 +136,12 @@ def _spread(paths: list[Path]) -> list[Path]:
     return paths[::step][:_CLOCKS_READ]
 
 
+def _known(figure: Callable[[float], float | None], values: Iterable[int | None]) -> list[float]:
+    """Return the figures of sensors that answer in thousandths."""
+    found = (figure(value / 1e3) for value in values if value is not None)
+    return [value for value in found if value is not None]
+
+
 def _number(path: Path) -> int | None:
     text = _text(path)
     return int(text) if text is not None and text.lstrip("-").isdecimal() else None
@@ -142,6 +149,6 @@ def _number(path: Path) -> int | None:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text().strip()
+        return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return None

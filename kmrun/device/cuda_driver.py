@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kmrun.core.printable import printable
 from kmrun.device.cuda_attributes import ATTRIBUTES
 from kmrun.device.driver_library import SUCCESS, DriverLibrary, Naming, NoDevice, NoDriver, load, told
 from kmrun.errors import EnvironmentLacks
@@ -59,7 +60,8 @@ class CudaDevice:
     @property
     def sm_count(self) -> int | None:
         """Streaming multiprocessors; None where the driver does not say."""
-        return self.attributes.get("multiprocessor_count")
+        count = self.attributes.get("multiprocessor_count")
+        return count if count and count > 0 else None
 
     @property
     def max_clock_hz(self) -> float | None:
@@ -71,7 +73,7 @@ class CudaDevice:
         """Peak memory bandwidth in bytes per second: two transfers per memory clock over the bus."""
         clock = _kilohertz(self.attributes.get("memory_clock_rate"))
         bits = self.attributes.get("global_memory_bus_width")
-        return 2 * clock * bits / 8 if clock and bits else None
+        return 2 * clock * bits / 8 if clock and bits and bits > 0 else None
 
     @property
     def is_mig(self) -> bool:
@@ -117,10 +119,14 @@ class CudaDriver:
         return f"{number.value // 1000}.{number.value % 1000 // 10}"
 
     def count(self) -> int:
-        """Return the number of devices."""
+        """Return the number of devices.
+
+        Raises:
+            EnvironmentLacks: the driver does not say, or it is no number of devices.
+        """
         number = ctypes.c_int()
         self._library.call("cuDeviceGetCount", ctypes.byref(number))
-        return number.value
+        return self._library.counted(number.value)
 
     def device(self, index: int) -> CudaDevice:
         """Return a device with all its attributes.
@@ -130,8 +136,9 @@ class CudaDriver:
         """
         count = self.count()
         if not 0 <= index < count:
-            only = "there is no device" if count == 0 else f"devices here: 0 to {count - 1}"
-            raise EnvironmentLacks(f"no CUDA device {index}", only)
+            if count == 0:
+                raise NoDevice(f"no CUDA device {index}", "there is no device")
+            raise EnvironmentLacks(f"no CUDA device {index}", f"devices here: 0 to {count - 1}")
         handle = ctypes.c_int()
         self._library.call("cuDeviceGet", ctypes.byref(handle), index)
         name = ctypes.create_string_buffer(256)
@@ -147,7 +154,7 @@ class CudaDriver:
                 attributes[known] = value
             elif why_not is not None:
                 failed[known] = why_not
-        text = name.value.decode("utf-8", errors="replace")
+        text = printable(name.value.decode("utf-8", errors="replace"))
         own = self._uuid(handle, " MIG " in text)
         return CudaDevice(index, text, memory.value, own, attributes, told(failed))
 
@@ -162,13 +169,15 @@ class CudaDriver:
 
 
 def _library() -> DriverLibrary:
-    library = load(_LIBRARIES)
+    library, why_not = load(_LIBRARIES)
     if library is not None:
         return DriverLibrary(library, _NAMING)
+    if why_not:
+        raise NoDevice(f"the NVIDIA driver's library cannot be loaded: {why_not}", "install the driver anew")
     names = _LIBRARIES.get(sys.platform, ())
     tried = f"not found: {', '.join(names)}" if names else f"NVIDIA has none for {sys.platform}"
     raise NoDriver("no NVIDIA driver in this machine", tried)
 
 
 def _kilohertz(value: int | None) -> float | None:
-    return value * 1e3 if value else None
+    return value * 1e3 if value and value > 0 else None

@@ -5,11 +5,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kmrun.device.torch_build import torch_folder
 from kmrun.errors import EnvironmentLacks
 
 SUCCESS = 0
 _UNKNOWN_HERE = (1, 801)
 """What CUDA and HIP answer of an attribute that a version or a device does not have: invalid value, not supported."""
+
+_MOST_DEVICES = 1024
 
 
 class NoDriver(EnvironmentLacks):
@@ -93,6 +96,18 @@ class DriverLibrary:
             raise self.failure(function, status)
         return None, None if status in _UNKNOWN_HERE else f"{self._naming.status} {status}"
 
+    def counted(self, devices: int) -> int:
+        """Return a number of devices.
+
+        Raises:
+            EnvironmentLacks: no machine has so many, or so few.
+        """
+        if 0 <= devices <= _MOST_DEVICES:
+            return devices
+        raise EnvironmentLacks(
+            f"{self._naming.who} shows {devices} devices", f"{self._naming.tool} may say more"
+        )
+
     def failure(self, name: str, status: int) -> EnvironmentLacks:
         """Return the error of a function that failed."""
         reason = self._naming.meanings.get(status, f"{self._naming.status} {status}")
@@ -101,14 +116,29 @@ class DriverLibrary:
         )
 
 
-def load(names: Mapping[str, Sequence[str]]) -> ctypes.CDLL | None:
-    """Return the first library that can be loaded out of this platform's names for it, None without any."""
-    for name in names.get(sys.platform, ()):
+def load(names: Mapping[str, Sequence[str]]) -> tuple[ctypes.CDLL | None, str]:
+    """Return the first library that can be loaded out of this platform's names for it, None without any.
+
+    The second says why one that is there cannot be loaded, empty where none is there: a person who has the driver
+    is helped by no "not found". Torch's wheels for ROCm bring AMD's libraries along, so that there may be no others.
+    """
+    why_not = ""
+    own = list(names.get(sys.platform, ()))
+    bundle = torch_folder()
+    if bundle is not None:
+        own += [str(path) for name in own if (path := bundle / "lib" / name).is_file()]
+    for name in own:
         try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    return None
+            return ctypes.CDLL(name), ""
+        except OSError as error:
+            why_not = why_not or ("" if _is_absent(name, str(error)) else str(error))
+    return None, why_not
+
+
+def _is_absent(name: str, message: str) -> bool:
+    """Return whether the loader means this library, and not one that it needs."""
+    absent = "No such file" in message or "Could not find module" in message
+    return absent and name in message and "needed by" not in message
 
 
 def told(unanswered: Mapping[str, str]) -> tuple[str, ...]:

@@ -5,13 +5,16 @@ from typing import Literal
 from kmrun.core.measurement import RunDevice
 from kmrun.device import cpu
 from kmrun.device.chosen import chosen_gpu
+from kmrun.device.torch_build import torch_kind
 
 UNTOLD = "not known yet"
+_WAIT_S = 5.0
+"""The run is over: a driver that does not answer by then is not worth the wait."""
 
 
 def expected_device(device: str) -> RunDevice:
-    """Return what `auto`, `cpu`, `cuda` or `cuda:N` will come to: a GPU where a driver shows one, else the CPU."""
-    gpu = chosen_gpu(device)
+    """Return what `auto`, `cpu`, `cuda` or `cuda:N` will come to: the GPU that torch was built for, else the CPU."""
+    gpu = chosen_gpu(device, torch_kind(), seconds=_WAIT_S)
     if gpu is None:
         return RunDevice(
             "cpu",

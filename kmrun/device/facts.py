@@ -1,26 +1,26 @@
 """Everything that the drivers in this machine say of its GPUs, and how that compares with the card database."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Protocol
 
 from kmrun.core.card import Card
 from kmrun.core.peaks import BANDWIDTH, Peaks, peaks
-from kmrun.device.bounded import NoAnswer, bounded, bounded_each
-from kmrun.device.cuda_driver import CudaDevice, CudaDriver
-from kmrun.device.driver_library import NoDevice, NoDriver
+from kmrun.device import sensor_blocks
+from kmrun.device.apart import Crashed, Tell, apart
+from kmrun.device.bounded import NoAnswer
+from kmrun.device.cuda_driver import CudaDevice
+from kmrun.device.driver_library import NoDriver
+from kmrun.device.drivers import Vendor, vendor
 from kmrun.device.local_card import card_of
-from kmrun.device.rocm import HipDevice, HipRuntime
+from kmrun.device.rocm import HipDevice
 from kmrun.device.sensor_blocks import Blocks, nvml_blocks, smi_blocks
 from kmrun.errors import EnvironmentLacks
 
-DRIVER_S = 20.0
-"""How long a driver may take to start: it may have to load its kernel module."""
-DEVICE_S = 10.0
-"""How long it may take to tell of a device, or of several at once."""
-_LOST = "a GPU may have fallen off its bus"
 _SAME = 0.005
+_CALLS, _START_S = 8, 10.0
+"""Calls to a library of sensors that may each take their whole time, and what starting the process may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,94 +83,63 @@ class Matching(Protocol):
         """Return a match with `card` and `candidates`."""
 
 
-def gpus(catalogue: Matching, only: int | None = None) -> Gpus:
+def gpus(catalogue: Matching, only: int | None = None, tell: Tell | None = None) -> Gpus:
     """Ask every driver. Failures are kept, not raised: what one device hides must not hide the others.
 
     Args:
         catalogue: the card database.
         only: the index of the one device that is wanted, counted over all vendors, NVIDIA's first.
+        tell: is told what is waited for, should that take long.
 
     Raises:
         EnvironmentLacks: there are GPUs, but not that one.
     """
-    nvidia = _vendor("the NVIDIA driver", "cuda", CudaDriver)
-    amd = _vendor("the HIP runtime", "hip", HipRuntime)
+    nvidia, amd = _vendors(only, tell)
     vendors = (nvidia, amd)
     total = nvidia.count + amd.count
     if only is not None and total and not 0 <= only < total:
         raise EnvironmentLacks(f"no GPU {only} in this machine", f"GPUs here: 0 to {total - 1}")
-    cuda, lost_cuda = _devices(nvidia, range(nvidia.count) if only is None else [only])
-    hip, lost_hip = _devices(amd, range(amd.count) if only is None else [only - nvidia.count])
     failures = [vendor.failure for vendor in vendors if vendor.failure is not None and vendor.there]
-    failures += [*lost_cuda, *lost_hip]
+    failures += [*nvidia.lost, *amd.lost]
     if not total and not failures:
         failures = [_none(nvidia, amd)]
-    nvml, smi = nvml_blocks(cuda), smi_blocks(hip)
+    cuda, hip = nvidia.devices, amd.devices
+    nvml = _blocks("NVML", nvml_blocks, cuda)
+    smi = _blocks("AMD SMI or ROCm SMI", smi_blocks, hip)
     devices = [_with_sensors(_cuda_facts(device, catalogue), device.index, nvml) for device in cuda]
     for device in hip:
         facts = replace(_hip_facts(device, catalogue), index=device.index + nvidia.count)
         devices.append(_with_sensors(facts, device.index, smi))
-    versions = {vendor.kind: vendor.version for vendor in vendors if vendor.version is not None}
+    versions: dict[str, str] = {
+        vendor.kind: vendor.version for vendor in vendors if vendor.version is not None
+    }
     if nvml.driver:
         versions["nvidia_driver"] = nvml.driver
     return Gpus(tuple(devices), versions, tuple(failures))
 
 
-class _Driver(Protocol):
-    def version(self) -> str | None: ...
-
-    def count(self) -> int: ...
-
-    def device(self, index: int) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Vendor:
-    """A vendor's driver. `failure`: why it does not serve; `there`: that failure is of a driver that should."""
-
-    who: str
-    kind: str
-    driver: _Driver | None = None
-    version: str | None = None
-    count: int = 0
-    failure: EnvironmentLacks | None = None
-
-    @property
-    def there(self) -> bool:
-        return not isinstance(self.failure, NoDriver | NoDevice)
+def _vendors(only: int | None, tell: Tell | None) -> tuple[Vendor, Vendor]:
+    if only is not None:
+        nvidia = vendor("cuda", only, tell)
+        return nvidia, vendor("hip", only - nvidia.count, tell)
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(vendor, kind, None, tell) for kind in ("cuda", "hip")]
+        return asked[0].result(), asked[1].result()
 
 
-def _vendor(who: str, kind: str, load: Callable[[], _Driver]) -> _Vendor:
-    def ask() -> _Vendor:
-        driver = load()
-        return _Vendor(who, kind, driver, driver.version(), driver.count())
-
+def _blocks(who: str, ask: Callable[[Sequence[Any], float], Blocks], devices: Sequence[Any]) -> Blocks:
+    """Return what a library of sensors says; where it crashes, that is why it says nothing."""
+    if not devices:
+        return Blocks()
     try:
-        return bounded(who, DRIVER_S, ask)
-    except NoAnswer as silent:
-        return _Vendor(who, kind, failure=EnvironmentLacks(str(silent), _LOST))
-    except EnvironmentLacks as error:
-        return _Vendor(who, kind, failure=error)
+        return apart(
+            who, _CALLS * sensor_blocks.SENSORS_S + _START_S, None, ask, devices, sensor_blocks.SENSORS_S
+        )
+    except (NoAnswer, Crashed) as lost:
+        return Blocks(notes=dict.fromkeys((device.index for device in devices), str(lost)))
 
 
-def _devices(vendor: _Vendor, wanted: Collection[int]) -> tuple[list[Any], list[EnvironmentLacks]]:
-    """Return those devices of a vendor that answer, and of the others why they do not."""
-    driver = vendor.driver
-    if driver is None:
-        return [], []
-    calls = {index: partial(driver.device, index) for index in wanted if 0 <= index < vendor.count}
-    found, lost = [], []
-    for index, answer in bounded_each(vendor.who, DEVICE_S, calls, EnvironmentLacks).items():
-        if isinstance(answer, EnvironmentLacks):
-            lost.append(EnvironmentLacks(f"{vendor.kind} device {index}: {answer.sentence}", answer.hint))
-        elif isinstance(answer, NoAnswer):
-            lost.append(EnvironmentLacks(f"{vendor.kind} device {index}: {answer}", _LOST))
-        else:
-            found.append(answer)
-    return found, lost
-
-
-def _none(nvidia: _Vendor, amd: _Vendor) -> EnvironmentLacks:
+def _none(nvidia: Vendor, amd: Vendor) -> EnvironmentLacks:
     """Return what to say where no driver fails, and none has a device."""
     empty = [vendor for vendor in (nvidia, amd) if not isinstance(vendor.failure, NoDriver)]
     if not empty:

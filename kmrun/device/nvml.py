@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from kmrun.core.clocks import reasons_of
 from kmrun.core.telemetry import Reading
+from kmrun.device import plausible
+from kmrun.device.driver_library import load
 
 _ARCHITECTURES = {
     2: "Kepler",
@@ -24,6 +26,8 @@ _ARCHITECTURES = {
     10: "Blackwell",
     13: "Rubin",
 }
+_LIBRARIES = {"linux": ("libnvidia-ml.so.1",)}
+"""As pynvml names it, which does not say why one that is there is not loaded."""
 _COMPUTE_MODES = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
 _LOST = ("GPU_IS_LOST", "RESET_REQUIRED", "UNINITIALIZED")
 
@@ -49,7 +53,9 @@ class Nvml:
         try:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
-            raise NvmlLost(str(error)) from error
+            absent = error.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND
+            why_not = load(_LIBRARIES)[1] if absent else ""
+            raise NvmlLost(f"NVML cannot be loaded: {why_not}" if why_not else str(error)) from error
         return self
 
     def __exit__(
@@ -123,11 +129,13 @@ class NvmlDevice:
         """
         n, h = self._nvml, self._handle
         ask = self._ask
-        memory = ask(n.nvmlDeviceGetMemoryInfo, self._mig or h)
         ecc, mig = ask(n.nvmlDeviceGetEccMode, h), ask(n.nvmlDeviceGetMigMode, h)
         limits = ask(n.nvmlDeviceGetPowerManagementLimitConstraints, h)
         architecture = ask(n.nvmlDeviceGetArchitecture, h)
         mode, persistence = ask(n.nvmlDeviceGetComputeMode, h), ask(n.nvmlDeviceGetPersistenceMode, h)
+        memory = ask(n.nvmlDeviceGetMemoryInfo, self._mig or h)
+        used, total = (None, None) if memory is None else (int(memory.used), int(memory.total))
+        used, total = plausible.used_bytes(used, total)
         *_, processes = self.load()
         reasons = self._reasons()
         return {
@@ -138,8 +146,8 @@ class NvmlDevice:
             "pcie_gen_max": ask(n.nvmlDeviceGetMaxPcieLinkGeneration, h),
             "pcie_width": ask(n.nvmlDeviceGetCurrPcieLinkWidth, h),
             "pcie_width_max": ask(n.nvmlDeviceGetMaxPcieLinkWidth, h),
-            "memory_used_bytes": None if memory is None else int(memory.used),
-            "memory_total_bytes": None if memory is None else int(memory.total),
+            "memory_used_bytes": used,
+            "memory_total_bytes": total,
             "processes": None if processes is None else len(processes),
             "ecc": None if ecc is None else bool(ecc[0]),
             "ecc_pending": None if ecc is None else bool(ecc[1]),
@@ -150,9 +158,9 @@ class NvmlDevice:
             "power_limit_max_w": None if limits is None else _watts(limits[1]),
             "power_w": _watts(ask(n.nvmlDeviceGetPowerUsage, h)),
             "temp_c": self._temperature(),
-            "sm_mhz": ask(n.nvmlDeviceGetClockInfo, h, n.NVML_CLOCK_SM),
+            "sm_mhz": self._mhz(n.nvmlDeviceGetClockInfo, n.NVML_CLOCK_SM),
             "sm_mhz_max": self.sm_mhz_max(),
-            "mem_mhz": ask(n.nvmlDeviceGetClockInfo, h, n.NVML_CLOCK_MEM),
+            "mem_mhz": self._mhz(n.nvmlDeviceGetClockInfo, n.NVML_CLOCK_MEM),
             "mem_mhz_max": self.mem_mhz_max(),
             "throttle": None if reasons is None else list(reasons),
             "persistence": None if persistence is None else bool(persistence),
@@ -163,15 +171,11 @@ class NvmlDevice:
 
     def sm_mhz_max(self) -> float | None:
         """Return the highest SM clock in MHz."""
-        return _number(
-            self._ask(self._nvml.nvmlDeviceGetMaxClockInfo, self._handle, self._nvml.NVML_CLOCK_SM)
-        )
+        return self._mhz(self._nvml.nvmlDeviceGetMaxClockInfo, self._nvml.NVML_CLOCK_SM)
 
     def mem_mhz_max(self) -> float | None:
         """Return the highest memory clock in MHz."""
-        return _number(
-            self._ask(self._nvml.nvmlDeviceGetMaxClockInfo, self._handle, self._nvml.NVML_CLOCK_MEM)
-        )
+        return self._mhz(self._nvml.nvmlDeviceGetMaxClockInfo, self._nvml.NVML_CLOCK_MEM)
 
     def read(self, at_s: float) -> Reading:
         """Return the sensors now, as of `at_s`.
@@ -186,12 +190,12 @@ class NvmlDevice:
         energy = None if self.is_mig else self._ask(n.nvmlDeviceGetTotalEnergyConsumption, h)
         return Reading(
             at_s=at_s,
-            sm_mhz=_number(self._ask(n.nvmlDeviceGetClockInfo, h, n.NVML_CLOCK_SM)),
-            mem_mhz=_number(self._ask(n.nvmlDeviceGetClockInfo, h, n.NVML_CLOCK_MEM)),
+            sm_mhz=self._mhz(n.nvmlDeviceGetClockInfo, n.NVML_CLOCK_SM),
+            mem_mhz=self._mhz(n.nvmlDeviceGetClockInfo, n.NVML_CLOCK_MEM),
             temp_c=self._temperature(),
             power_w=None if self.is_mig else _watts(self._ask(n.nvmlDeviceGetPowerUsage, h)),
-            energy_j=None if energy is None else energy / 1e3,
-            utilisation=None if usage is None else usage.gpu / 100,
+            energy_j=None if energy is None else plausible.joules(energy / 1e3),
+            utilisation=None if usage is None else plausible.fraction(usage.gpu),
             throttle=self._reasons(),
         )
 
@@ -215,7 +219,9 @@ class NvmlDevice:
             if found is not None:
                 pids = tuple(int(process.pid) for process in found)
                 break
-        return (None, None, pids) if memory is None else (int(memory.used), int(memory.total), pids)
+        if memory is None:
+            return None, None, pids
+        return (*plausible.used_bytes(int(memory.used), int(memory.total)), pids)
 
     def lock_sm_clock(self, mhz: int | None) -> str | None:
         """Hold the SM clock at `mhz`, or for None at what the card holds within its power limit under any load.
@@ -254,8 +260,11 @@ class NvmlDevice:
             function = getattr(n, name, None)
             found = None if function is None else self._ask(function, self._handle, n.NVML_TEMPERATURE_GPU)
             if found is not None:
-                return float(found)
+                return plausible.celsius(found)
         return None
+
+    def _mhz(self, function: Callable[..., Any], kind: int) -> float | None:
+        return plausible.mhz(self._ask(function, self._handle, kind))
 
     def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return optional(self._nvml, function, *arguments)
@@ -279,8 +288,4 @@ def optional(nvml: Any, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _watts(milliwatts: int | None) -> float | None:
-    return None if milliwatts is None else milliwatts / 1e3
-
-
-def _number(value: int | None) -> float | None:
-    return None if value is None else float(value)
+    return None if milliwatts is None else plausible.watts(milliwatts / 1e3)

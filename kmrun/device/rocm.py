@@ -8,8 +8,10 @@ import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kmrun.device.driver_library import SUCCESS, DriverLibrary, Naming, NoDriver, load, told
+from kmrun.core.printable import printable
+from kmrun.device.driver_library import SUCCESS, DriverLibrary, Naming, NoDevice, NoDriver, load, told
 from kmrun.device.hip_attributes import ATTRIBUTES
+from kmrun.errors import EnvironmentLacks
 
 _LIBRARIES = {
     "linux": (
@@ -53,13 +55,14 @@ class HipDevice:
     @property
     def compute_units(self) -> int | None:
         """Compute units; RDNA's are counted in pairs."""
-        return self.attributes.get("multiprocessor_count")
+        count = self.attributes.get("multiprocessor_count")
+        return count if count and count > 0 else None
 
     @property
     def max_clock_hz(self) -> float | None:
         """The highest clock in Hz."""
         value = self.attributes.get("clock_rate")
-        return value * 1e3 if value else None
+        return value * 1e3 if value and value > 0 else None
 
 
 class HipRuntime:
@@ -71,7 +74,9 @@ class HipRuntime:
         Raises:
             EnvironmentLacks: there is no ROCm here, or it refuses to start.
         """
-        library = load(_LIBRARIES)
+        library, why_not = load(_LIBRARIES)
+        if library is None and why_not:
+            raise NoDevice(f"the HIP runtime cannot be loaded: {why_not}", "install ROCm anew")
         if library is None:
             raise NoDriver("no HIP runtime in this machine", "it comes with ROCm")
         self._library = DriverLibrary(library, _NAMING)
@@ -97,14 +102,19 @@ class HipRuntime:
             return 0  # ROCm may well be installed where there is no AMD card
         if status != SUCCESS:
             raise self._library.failure("hipGetDeviceCount", status)
-        return number.value
+        return self._library.counted(number.value)
 
     def device(self, index: int) -> HipDevice:
         """Return a device with all its attributes.
 
         Raises:
-            EnvironmentLacks: the runtime fails on it.
+            EnvironmentLacks: there is no such device, or the runtime fails on it.
         """
+        count = self.count()
+        if not 0 <= index < count:
+            if count == 0:
+                raise NoDevice(f"no HIP device {index}", "there is no device")
+            raise EnvironmentLacks(f"no HIP device {index}", f"devices here: 0 to {count - 1}")
         name = ctypes.create_string_buffer(256)
         self._library.call("hipDeviceGetName", name, len(name), index)
         memory = ctypes.c_size_t()
@@ -121,7 +131,7 @@ class HipRuntime:
                 failed[known] = why_not
         return HipDevice(
             index,
-            name.value.decode("utf-8", errors="replace"),
+            printable(name.value.decode("utf-8", errors="replace")),
             memory.value,
             self._gfx(index),
             address.value.decode("ascii", errors="replace").lower() if has_address else None,

@@ -9,11 +9,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from kmrun.core.telemetry import Reading
+from kmrun.device import plausible
+from kmrun.device.driver_library import load
 
-_LIBRARIES = (
-    *(f"librocm_smi64.so{version}" for version in ("", ".1", ".8", ".7", ".6", ".5")),
-    "/opt/rocm/lib/librocm_smi64.so",
-)
+_LIBRARIES = {
+    "linux": (
+        *(f"librocm_smi64.so{version}" for version in ("", ".1", ".8", ".7", ".6", ".5")),
+        "/opt/rocm/lib/librocm_smi64.so",
+    )
+}
 _SUCCESS = 0
 _SYSTEM_CLOCK, _MEMORY_CLOCK = 0, 4
 _JUNCTION, _EDGE = 1, 0
@@ -78,10 +82,13 @@ class RocmSmiDevice:
         """Return what people ask rocm-smi for; None where this card or driver does not say."""
         unique = self._integer("rsmi_dev_unique_id_get")
         sm, mem = self._clock(_SYSTEM_CLOCK), self._clock(_MEMORY_CLOCK)
+        used, total = plausible.used_bytes(
+            *(self._integer(f"rsmi_dev_memory_{what}_get", _VRAM) for what in ("usage", "total"))
+        )
         return {
             "unique_id": None if unique is None else f"0x{unique:016x}",
-            "memory_used_bytes": self._integer("rsmi_dev_memory_usage_get", _VRAM),
-            "memory_total_bytes": self._integer("rsmi_dev_memory_total_get", _VRAM),
+            "memory_used_bytes": used,
+            "memory_total_bytes": total,
             "vbios": self._text("rsmi_dev_vbios_version_get"),
             "power_limit_w": _watts(self._integer("rsmi_dev_power_cap_get", 0)),
             "power_w": self._power(),
@@ -112,7 +119,7 @@ class RocmSmiDevice:
             temp_c=self._temperature(),
             power_w=self._power(),
             energy_j=self._energy(),
-            utilisation=None if busy is None else busy / 100,
+            utilisation=plausible.fraction(busy),
         )
 
     def _busy(self) -> int | None:
@@ -130,14 +137,14 @@ class RocmSmiDevice:
         pointers = (ctypes.byref(counts), ctypes.byref(resolution), ctypes.byref(stamp))
         if not self._ask("rsmi_dev_energy_count_get", *pointers) or not resolution.value:
             return None
-        return counts.value * resolution.value / 1e6
+        return plausible.joules(counts.value * resolution.value / 1e6)
 
     def _temperature(self) -> float | None:
         """Return the temperature of the hottest spot in degrees Celsius, of the edge where that has no sensor."""
         for sensor in (_JUNCTION, _EDGE):
             value = ctypes.c_int64()
             if self._ask("rsmi_dev_temp_metric_get", sensor, 0, ctypes.byref(value)):
-                return value.value / 1e3
+                return plausible.celsius(value.value / 1e3)
         return None
 
     def _clock(self, kind: int) -> tuple[float | None, float | None]:
@@ -148,7 +155,7 @@ class RocmSmiDevice:
         frequencies, current = _frequencies(bytes(room))
         if not frequencies:
             return None, None
-        return frequencies[current] / 1e6, max(frequencies) / 1e6
+        return plausible.mhz(frequencies[current] / 1e6), plausible.mhz(max(frequencies) / 1e6)
 
     def _driver_version(self) -> str | None:
         text = ctypes.create_string_buffer(256)
@@ -193,13 +200,11 @@ def _frequencies(room: bytes) -> tuple[list[int], int]:
 
 
 def _load() -> ctypes.CDLL:
-    for name in _LIBRARIES:
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    raise SmiLost("ROCm SMI is not installed")
+    library, why_not = load(_LIBRARIES)
+    if library is None:
+        raise SmiLost(f"ROCm SMI cannot be loaded: {why_not}" if why_not else "ROCm SMI is not installed")
+    return library
 
 
 def _watts(microwatts: int | None) -> float | None:
-    return None if microwatts is None else microwatts / 1e6
+    return None if microwatts is None else plausible.watts(microwatts / 1e6)

@@ -31,7 +31,7 @@ def nvml_facts(
     uuid: str | None, pci_address: str | None, is_mig: bool = False
 ) -> tuple[dict[str, Any], str | None, str]:
     """Return NVML's block of one device, empty where there is none, the driver's own version, and why not."""
-    blocks = _nvml_blocks({0: (uuid, pci_address, is_mig)})
+    blocks = _nvml_blocks({0: (uuid, pci_address, is_mig)}, SENSORS_S)
     block = blocks.found.get(0, {})
     return (
         ({}, blocks.driver, block["error"])
@@ -42,17 +42,16 @@ def nvml_facts(
 
 def smi_facts(pci_address: str | None) -> dict[str, Any]:
     """Return AMD SMI's block of one device, else ROCm SMI's, empty where there is none."""
-    return _smi_blocks({0: pci_address}).found.get(0, {})
+    return _smi_blocks({0: pci_address}, SENSORS_S).found.get(0, {})
 
 
-def nvml_blocks(devices: Sequence[CudaDevice]) -> Blocks:
-    """Return what NVML says, and the driver's own version."""
-    return _nvml_blocks(
-        {device.index: (device.uuid, device.pci_address, device.is_mig) for device in devices}
-    )
+def nvml_blocks(devices: Sequence[CudaDevice], seconds: float | None = None) -> Blocks:
+    """Return what NVML says, and the driver's own version; each of its answers may take so many seconds."""
+    names = {device.index: (device.uuid, device.pci_address, device.is_mig) for device in devices}
+    return _nvml_blocks(names, seconds or SENSORS_S)
 
 
-def _nvml_blocks(wanted: Mapping[int, tuple[str | None, str | None, bool]]) -> Blocks:
+def _nvml_blocks(wanted: Mapping[int, tuple[str | None, str | None, bool]], seconds: float) -> Blocks:
     if not wanted:
         return Blocks()
     from kmrun.device import nvml
@@ -64,24 +63,24 @@ def _nvml_blocks(wanted: Mapping[int, tuple[str | None, str | None, bool]]) -> B
         return None if device is None else device.facts()
 
     try:
-        library = bounded("NVML", SENSORS_S, nvml.Nvml().__enter__)
+        library = bounded("NVML", seconds, nvml.Nvml().__enter__)
     except (NoAnswer, nvml.NvmlLost) as lost:
         return Blocks("nvml", notes=dict.fromkeys(wanted, str(lost)))
     calls = {index: partial(ask, library, *names) for index, names in wanted.items()}
-    answers = bounded_each("NVML", SENSORS_S, calls, nvml.NvmlLost)
+    answers = bounded_each("NVML", seconds, calls, nvml.NvmlLost)
     driver: str | None = None
     with contextlib.suppress(NoAnswer, nvml.NvmlLost):
-        driver = bounded("NVML", SENSORS_S, library.driver_version)
-    _close("NVML", library, answers)
+        driver = bounded("NVML", seconds, library.driver_version)
+    _close("NVML", library, answers, seconds)
     return _sorted("nvml", answers, "NVML does not know this device", driver)
 
 
-def smi_blocks(devices: Sequence[HipDevice]) -> Blocks:
-    """Return what AMD SMI says, else ROCm SMI."""
-    return _smi_blocks({device.index: device.pci_address for device in devices})
+def smi_blocks(devices: Sequence[HipDevice], seconds: float | None = None) -> Blocks:
+    """Return what AMD SMI says, else ROCm SMI; each of their answers may take so many seconds."""
+    return _smi_blocks({device.index: device.pci_address for device in devices}, seconds or SENSORS_S)
 
 
-def _smi_blocks(wanted: Mapping[int, str | None]) -> Blocks:
+def _smi_blocks(wanted: Mapping[int, str | None], seconds: float) -> Blocks:
     if not wanted:
         return Blocks()
     from kmrun.device.rocm_smi import SmiLost
@@ -90,13 +89,13 @@ def _smi_blocks(wanted: Mapping[int, str | None]) -> Blocks:
     for name, module, kind in (("amd_smi", "amd_smi", "AmdSmi"), ("rocm_smi", "rocm_smi", "RocmSmi")):
         opened: Callable[[], Any] = getattr(importlib.import_module(f"kmrun.device.{module}"), kind)
         try:
-            library = bounded(name, SENSORS_S, opened().__enter__)
+            library = bounded(name, seconds, opened().__enter__)
         except (NoAnswer, SmiLost) as lost:
             notes.append(str(lost))
             continue
         calls = {index: partial(_smi_block, library, address) for index, address in wanted.items()}
-        answers = bounded_each(name, SENSORS_S, calls, SmiLost)
-        _close(name, library, answers)
+        answers = bounded_each(name, seconds, calls, SmiLost)
+        _close(name, library, answers, seconds)
         blocks = _sorted(name, answers, "the library does not know this device")
         if blocks.found:
             return blocks
@@ -110,11 +109,11 @@ def _smi_block(library: Any, pci_address: str | None) -> dict[str, Any] | None:
     return None if device is None else device.facts()
 
 
-def _close(name: str, library: Any, answers: Mapping[int, Any]) -> None:
+def _close(name: str, library: Any, answers: Mapping[int, Any], seconds: float) -> None:
     """Let a library go, unless a call is still in it."""
     if not any(isinstance(answer, NoAnswer) for answer in answers.values()):
         with contextlib.suppress(NoAnswer):
-            bounded(name, SENSORS_S, lambda: library.__exit__(None, None, None))
+            bounded(name, seconds, lambda: library.__exit__(None, None, None))
 
 
 def _sorted(

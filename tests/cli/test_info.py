@@ -1,5 +1,7 @@
 """`kmrun info` through the real path: drivers' libraries of our own, loaded by ctypes in a process of its own."""
 
+import contextlib
+import ctypes
 import json
 import subprocess
 import sys
@@ -129,7 +131,10 @@ def test_a_driver_without_nvml(tmp_path: Path) -> None:
     (tmp_path / "libnvidia-ml.so.1").write_bytes(b"not a library")
     device = document(tmp_path, "info")["devices"][0]
     assert device["nvml"] is None
-    assert device["sensors_note"] == "NVML Shared Library Not Found"
+    assert device["sensors_note"].startswith("NVML cannot be loaded: ")
+    (tmp_path / "libnvidia-ml.so.1").unlink()
+    note = document(tmp_path, "info")["devices"][0]["sensors_note"]
+    assert note in ("NVML Shared Library Not Found", "NVML does not know this device")  # where a real one is
     assert "  nvml                      none: NVML Shared Library Not Found" in kmrun(tmp_path, "info").stdout
 
 
@@ -256,16 +261,108 @@ def test_a_driver_that_fails_half_way_hides_no_other_device(nvidia: Path) -> Non
     document(nvidia, "info --device 1", code=3, FAKE_CUDA_FAIL_FROM="1")
 
 
-def test_no_driver_is_a_sentence_and_the_cpu(nothing: Path) -> None:
-    done = kmrun(nothing, "info")
+def test_no_driver_is_a_sentence_and_the_cpu() -> None:
+    for name in ("libcuda.so.1", "libamdhip64.so"):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(name)
+            pytest.skip("this machine has a driver")
+    done = kmrun(None, "info")
     assert done.returncode == 3
     assert done.stderr.startswith("error: there is no GPU driver in this machine")
     assert "Traceback" not in done.stderr
     assert done.stdout.startswith("cpu: ")
-    found = document(nothing, "info", code=3)
+    found = document(None, "info", code=3)
     assert found["devices"] == []
     assert found["failures"][0].startswith("there is no GPU driver")
     assert found["cpu"]["vector_peak"]["derived"] is True
+
+
+def test_libraries_that_cannot_be_loaded_are_not_said_to_be_absent(nothing: Path) -> None:
+    done = kmrun(nothing, "info")
+    assert done.returncode == 3
+    start = "error: there is no GPU here: the NVIDIA driver's library cannot be loaded: "
+    assert done.stderr.startswith(start)
+    assert "; the HIP runtime cannot be loaded: " in done.stderr
+    assert done.stdout.startswith("cpu: ")
+
+
+def test_a_library_that_lacks_another_says_which(tmp_path: Path) -> None:
+    (tmp_path / "needed.c").write_text("int needed(void) { return 0; }")
+    (tmp_path / "cuda.c").write_text("int needed(void); int cuInit(unsigned f) { return needed() + (int)f; }")
+    for words in (
+        ["-o", "libneeded-by-cuda.so", "needed.c"],
+        ["-o", "libcuda.so.1", "cuda.c", "-L.", "-lneeded-by-cuda"],
+    ):
+        subprocess.run(["gcc", "-shared", "-fPIC", *words], cwd=tmp_path, check=True)
+    (tmp_path / "libneeded-by-cuda.so").unlink()
+    done = kmrun(tmp_path, "roofline")
+    assert done.returncode == 3
+    assert done.stderr.startswith(
+        "error: the NVIDIA driver's library cannot be loaded: libneeded-by-cuda.so: "
+    )
+
+
+@pytest.mark.parametrize("command", ["info", "roofline", "occupancy --block 128", "llm 8b"])
+def test_a_driver_that_crashes_takes_nobody_with_it(nvidia: Path, command: str) -> None:
+    done = kmrun(nvidia, command, FAKE_CUDA_INIT="crash")
+    told = "the NVIDIA driver crashed when it was asked (SIGSEGV)"
+    if command == "llm 8b":  # which has an answer without a device of this machine
+        assert (done.returncode, done.stderr) == (0, f"warning: {told}: these are cards of the database\n")
+    else:
+        assert done.returncode == 3
+        assert f"error: {told}\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["info", "roofline", "occupancy --block 128", "llm 8b --device 0"])
+def test_a_driver_that_never_starts_is_given_up(nvidia: Path, command: str) -> None:
+    start = (
+        "from kmrun.device import apart, drivers\n"
+        "apart.PATIENCE_S, drivers.DRIVER_S, drivers.DEVICE_S, drivers._START_S = 0.1, 1.0, 0.1, 2.0\n"
+        "from kmrun.cli import main\nmain()"
+    )
+    done = run(nvidia, ["-c", start, *command.split()], FAKE_CUDA_INIT="hang")
+    assert done.returncode == 3
+    assert "waiting for the NVIDIA driver, for at most " in done.stderr
+    assert "error: the NVIDIA driver did not answer within 1 s\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nvml_that_crashes_costs_its_block(nvidia: Path) -> None:
+    found = document(nvidia, "info", FAKE_NVML_MODE="crash")
+    assert [device["nvml"] for device in found["devices"]] == [None, None]
+    assert found["devices"][0]["sensors_note"] == "NVML crashed when it was asked (SIGSEGV)"
+    assert "nvidia_driver" not in found["versions"]
+
+
+def test_what_a_driver_prints_is_no_part_of_the_document(nvidia: Path) -> None:
+    assert document(nvidia, "info", FAKE_CUDA_INIT="chat")["devices"][0]["name"] == "Tesla T4"
+
+
+@pytest.mark.parametrize("count", ["-1", "1000000000"])
+def test_a_number_of_devices_that_cannot_be(nvidia: Path, count: str) -> None:
+    found = document(nvidia, "info", code=3, FAKE_CUDA_COUNT=count)
+    assert (found["devices"], found["failures"]) == ([], [f"the NVIDIA driver shows {count} devices"])
+
+
+@pytest.mark.parametrize("figures", ["13=0,16=0,36=0,37=0", "13=-5,16=-1,36=-7,37=-256,39=-1"])
+def test_figures_that_cannot_be_imply_nothing(nvidia: Path, figures: str) -> None:
+    (device,) = document(nvidia, "info --device 0", FAKE_CUDA_SET=figures)["devices"]
+    assert device["peaks"] == {}
+    assert device["notes"][-1].startswith(
+        "no compute peak is derived: the driver does not say the number of SMs"
+    )
+    for command in ("roofline", "occupancy --block 128", "llm 8b"):
+        done = kmrun(nvidia, command, FAKE_CUDA_SET=figures)
+        assert "Traceback" not in done.stderr
+
+
+def test_sensors_that_fill_their_fields_say_nothing(nvidia: Path) -> None:
+    (device,) = document(nvidia, "info --device 0", FAKE_NVML_MODE="full")["devices"]
+    block = device["nvml"]
+    for key in ("sm_mhz", "sm_mhz_max", "mem_mhz", "mem_mhz_max", "temp_c", "power_w", "memory_used_bytes"):
+        assert block[key] is None
+    assert block["power_limit_w"] == 70.0
 
 
 def test_the_cpu_alone_asks_no_driver(nothing: Path) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from kmrun.cli import llm_device
 from kmrun.device.cuda_driver import CudaDevice
+from kmrun.device.driver_library import NoDriver
 from kmrun.device.rocm import HipDevice
 from kmrun.errors import EnvironmentLacks
 from kmrun.report.columns import WIDTH
@@ -22,11 +23,11 @@ KEYS = [
 def no_device(monkeypatch):
     """Every machine is one without a driver, unless a test brings one."""
 
-    def absent():
-        raise EnvironmentLacks("no NVIDIA driver")
+    def absent(index, tell):
+        raise NoDriver("no NVIDIA driver")
 
-    monkeypatch.setattr(llm_device, "CudaDriver", absent)
-    monkeypatch.setattr(llm_device, "HipRuntime", absent)
+    monkeypatch.setattr(llm_device, "cuda_device", absent)
+    monkeypatch.setattr(llm_device, "hip_device", absent)
 
 
 @pytest.fixture
@@ -263,23 +264,21 @@ def test_a_user_s_own_card(rows, tmp_path: Path) -> None:
     assert row["decode_tok_per_s_ceiling"] == pytest.approx(1024e9 / 8.5e9, rel=1e-3)
 
 
-class Driver:
+def rtx_4090(index: int, tell: object) -> CudaDevice:
     """A driver with one device: an RTX 4090 that reports 24,564 MiB and boosts to 3105 MHz."""
-
-    def device(self, index: int) -> CudaDevice:
-        if index:
-            raise EnvironmentLacks(f"there is no device {index}")
-        attributes = {
-            "compute_capability_major": 8,
-            "compute_capability_minor": 9,
-            "multiprocessor_count": 128,
-            "clock_rate": 3_105_000,
-        }
-        return CudaDevice(0, "NVIDIA GeForce RTX 4090", 24564 << 20, None, attributes)
+    if index:
+        raise EnvironmentLacks(f"there is no device {index}")
+    attributes = {
+        "compute_capability_major": 8,
+        "compute_capability_minor": 9,
+        "multiprocessor_count": 128,
+        "clock_rate": 3_105_000,
+    }
+    return CudaDevice(0, "NVIDIA GeForce RTX 4090", 24564 << 20, None, attributes)
 
 
 def test_the_local_device_is_asked_by_default(kmrun, rows, monkeypatch) -> None:
-    monkeypatch.setattr(llm_device, "CudaDriver", Driver)
+    monkeypatch.setattr(llm_device, "cuda_device", rtx_4090)
     row = rows("8b", "--quant", "q4")["rtx-4090"]
     assert row["usable_bytes"] == 24564 << 20
     assert row["compute_roof_head_room"] == 1.0
@@ -293,35 +292,31 @@ def test_the_local_device_is_asked_by_default(kmrun, rows, monkeypatch) -> None:
     assert list(rows("8b", "--gpus", "h100-sxm")) == ["h100-sxm"]
 
 
-class Runtime:
+def mi300x(index: int, tell: object) -> HipDevice:
     """HIP with one MI300X."""
-
-    def count(self) -> int:
-        return 1
-
-    def device(self, index: int) -> HipDevice:
-        attributes = {"multiprocessor_count": 304, "clock_rate": 2_100_000}
-        return HipDevice(index, "AMD Instinct MI300X", 205_822_885_888, "gfx942", None, attributes)
+    if index:
+        raise EnvironmentLacks(f"no HIP device {index}")
+    attributes = {"multiprocessor_count": 304, "clock_rate": 2_100_000}
+    return HipDevice(index, "AMD Instinct MI300X", 205_822_885_888, "gfx942", None, attributes)
 
 
 def test_an_amd_card_is_a_local_device_too(kmrun, rows, monkeypatch) -> None:
-    monkeypatch.setattr(llm_device, "HipRuntime", Runtime)
+    monkeypatch.setattr(llm_device, "hip_device", mi300x)
     row = rows("8b", "--quant", "q4")["mi300x"]
     assert row["usable_bytes"] == 205_822_885_888
     assert kmrun("llm", "8b", "--device", "1").code == 3
 
 
 def test_a_device_that_nobody_listed_has_the_driver_s_figures(rows, monkeypatch) -> None:
-    class Unlisted(Driver):
-        def device(self, index: int) -> CudaDevice:
-            attributes = {
-                **super().device(index).attributes,
-                "memory_clock_rate": 10_000_000,
-                "global_memory_bus_width": 256,
-            }
-            return CudaDevice(0, "NVIDIA Mystery", 16 << 30, None, attributes)
+    def unlisted(index: int, tell: object) -> CudaDevice:
+        attributes = {
+            **rtx_4090(index, tell).attributes,
+            "memory_clock_rate": 10_000_000,
+            "global_memory_bus_width": 256,
+        }
+        return CudaDevice(0, "NVIDIA Mystery", 16 << 30, None, attributes)
 
-    monkeypatch.setattr(llm_device, "CudaDriver", Unlisted)
+    monkeypatch.setattr(llm_device, "cuda_device", unlisted)
     row = rows("8b", "--quant", "q8")["device-0"]
     assert row["decode_tok_per_s_ceiling"] == pytest.approx(640e9 / 8.5e9, rel=1e-3)
     assert row["fits"] is True

@@ -1,18 +1,23 @@
 /* A small stand-in for NVIDIA's driver library: two devices, told by the environment what to be.
 
-   FAKE_CUDA_INIT       what cuInit returns (0)
+   FAKE_CUDA_INIT       what cuInit returns (0); hang: it never does, crash: it dies of a signal, chat: it writes to
+                        standard output
    FAKE_CUDA_COUNT      number of devices (2)
    FAKE_CUDA_MACHINE    t4 (a T4 and an unheard-of device), h100 (H100s), mig (a slice of an A100)
    FAKE_CUDA_NAME       name of device 0 (Tesla T4)
    FAKE_CUDA_CC         its compute capability (7.5)
    FAKE_CUDA_NEWER      a driver newer than any table: it knows attribute 170, too
+   FAKE_CUDA_SET        attributes of all devices that are to be others, `13=-1,16=0`
    FAKE_CUDA_REFUSE     numbers of attributes that fail with FAKE_CUDA_STATUS (801), `75,16`
    FAKE_CUDA_NO_UUID    _v2 (it is not supported), both (nor is the older one)
    FAKE_CUDA_HANG       ordinal of a device whose attributes never come
    FAKE_CUDA_FAIL_FROM  ordinal of the first device whose attributes fail half-way, as of a GPU that is lost
 
    -DOLD leaves out what old drivers lack, -DANCIENT also what every driver of the last decade has.          */
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +34,13 @@ static int machine_is(const char *name) {
     return strcmp(text ? text : "t4", name) == 0;
 }
 
-int cuInit(unsigned flags) { return flags ? 1 : number("FAKE_CUDA_INIT", 0); }
+int cuInit(unsigned flags) {
+    const char *text = getenv("FAKE_CUDA_INIT");
+    if (text && strcmp(text, "hang") == 0) for (;;) pause();
+    if (text && strcmp(text, "crash") == 0) raise(SIGSEGV);
+    if (text && strcmp(text, "chat") == 0) { puts("driver: hello"); fflush(stdout); }
+    return flags ? 1 : number("FAKE_CUDA_INIT", 0);
+}
 
 int cuDriverGetVersion(int *version) { *version = 13000; return 0; }
 
@@ -123,10 +134,18 @@ static int refused(int attribute) {
     return 0;
 }
 
+static int set(int *value, int attribute) {
+    const char *list = getenv("FAKE_CUDA_SET");
+    for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+        if (atoi(list) == attribute) { *value = atoi(strchr(list, '=') + 1); return 1; }
+    return 0;
+}
+
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
     const char *cc = getenv("FAKE_CUDA_CC");
     int major = cc ? atoi(cc) : 7, minor = cc ? atoi(strchr(cc, '.') + 1) : 5, first = device == 100;
     if (device - 100 == number("FAKE_CUDA_HANG", -1)) for (;;) pause();
+    if (set(value, attribute)) return 0;
     if (refused(attribute)) return number("FAKE_CUDA_STATUS", 801);
     if (attribute == 40 && device - 100 >= number("FAKE_CUDA_FAIL_FROM", 1000)) return UNKNOWN;
     if (machine_is("h100")) return hopper(value, attribute);

@@ -6,6 +6,8 @@
                       hang: reading the power never returns, from read FAKE_NVML_AFTER on
                       hang_second: reading the power of the second device never returns
                       hang_init: starting never returns
+                      crash: starting dies of a signal
+                      full: every number is the largest that its field holds
                       lost: every query is NVML_ERROR_GPU_IS_LOST, from read FAKE_NVML_AFTER on
                       stranger: it knows none of the devices
    FAKE_NVML_AFTER    how many reads of the power succeed (0)
@@ -19,6 +21,7 @@
 
    -DOLD leaves out what old drivers lack.                                                                    */
 #define _POSIX_C_SOURCE 200809L
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +68,7 @@ static int optional(void) {
 
 int nvmlInitWithFlags(unsigned flags) {
     if (mode("hang_init")) hang();
+    if (mode("crash")) raise(SIGSEGV);
     return flags ? 2 : number("FAKE_NVML_INIT", OK);
 }
 int nvmlShutdown(void) { return OK; }
@@ -103,7 +107,7 @@ int nvmlDeviceGetTotalEnergyConsumption(Device *device, unsigned long long *mill
     struct timespec now;
     (void)device;
     clock_gettime(CLOCK_MONOTONIC, &now); /* a card that draws 50 W */
-    QUERY(*millijoules = 50ull * (unsigned long long)(now.tv_sec * 1000 + now.tv_nsec / 1000000));
+    QUERY(*millijoules = mode("full") ? ~0ull : 50ull * (unsigned long long)(now.tv_sec * 1000 + now.tv_nsec / 1000000));
 }
 int nvmlDeviceSetGpuLockedClocks(Device *device, unsigned low, unsigned high) {
     (void)device; (void)low;
@@ -126,6 +130,7 @@ int nvmlDeviceGetCurrPcieLinkWidth(Device *d, unsigned *value) { (void)d; QUERY(
 int nvmlDeviceGetMaxPcieLinkWidth(Device *d, unsigned *value) { (void)d; QUERY(*value = 16); }
 int nvmlDeviceGetMemoryInfo(Device *d, unsigned long long memory[3]) {
     unsigned long long total = d->slice ? 4864ull << 20 : 15360ull << 20, used = d->slice ? 12ull << 20 : (unsigned long long)number("FAKE_NVML_USED", 450) << 20;
+    if (mode("full")) total = used = ~0ull;
     QUERY((memory[0] = total, memory[1] = total - used, memory[2] = used));
 }
 int nvmlDeviceGetEccMode(Device *d, unsigned *now, unsigned *pending) { (void)d; QUERY((*now = 1, *pending = 0)); }
@@ -144,17 +149,17 @@ int nvmlDeviceGetPowerUsage(Device *d, unsigned *value) {
     power_reads++;
     if (mode("hang_second") && d->index == 1) hang();
     if (mode("hang") && power_reads > number("FAKE_NVML_AFTER", 0)) hang();
-    QUERY(*value = 9850);
+    QUERY(*value = mode("full") ? ~0u : 9850);
 }
-int nvmlDeviceGetTemperature(Device *d, int sensor, unsigned *value) { (void)d; (void)sensor; QUERY(*value = 42); }
+int nvmlDeviceGetTemperature(Device *d, int sensor, unsigned *value) { (void)d; (void)sensor; QUERY(*value = mode("full") ? ~0u : 42); }
 int nvmlDeviceGetClockInfo(Device *d, int kind, unsigned *value) {
     (void)d;
-    QUERY(*value = kind == 1 ? (locked ? (unsigned)locked : (unsigned)number("FAKE_NVML_SM", 585)) : 5000u);
+    QUERY(*value = mode("full") ? ~0u : kind == 1 ? (locked ? (unsigned)locked : (unsigned)number("FAKE_NVML_SM", 585)) : 5000u);
 }
-int nvmlDeviceGetMaxClockInfo(Device *d, int kind, unsigned *value) { (void)d; QUERY(*value = kind == 1 ? 1590 : 5001); }
+int nvmlDeviceGetMaxClockInfo(Device *d, int kind, unsigned *value) { (void)d; QUERY(*value = mode("full") ? ~0u : kind == 1 ? 1590 : 5001); }
 int nvmlDeviceGetUtilizationRates(Device *d, unsigned rates[2]) {
     (void)d;
-    QUERY((rates[0] = 97, rates[1] = 30));
+    QUERY((rates[0] = mode("full") ? ~0u : 97, rates[1] = 30));
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(Device *d, unsigned long long *bits) {
     (void)d;

@@ -36,8 +36,9 @@ def compiled(folder: Path, *names: str, define: Iterable[str] = ()) -> Path:
 
 
 IMPATIENT = """
-from kmrun.device import facts, occupied, sampler, sensor_blocks
-facts.DEVICE_S = sensor_blocks.SENSORS_S = occupied.ANSWER_S = sampler.OPEN_S = 0.5
+from kmrun.device import drivers, occupied, sampler, sensor_blocks
+drivers.DRIVER_S = 5.0
+drivers.DEVICE_S = sensor_blocks.SENSORS_S = occupied.ANSWER_S = sampler.OPEN_S = 0.5
 """
 """Makes a script wait half a second for a library that hangs, where kmrun waits for several."""
 COMMAND = (
