@@ -13,17 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from kmrun.core.measurement import RunDevice
-from kmrun.device.chosen import ChosenGpu, Kind, chosen_gpu
+from kmrun.device.chosen import ChosenGpu, chosen_gpu
+from kmrun.device.kfd import computing
 from kmrun.device.occupied import (
+    DeviceLock,
     HeldClock,
     Load,
-    device_lock,
     foreign_load,
     held_clock,
     load_of,
     unknown_load,
 )
 from kmrun.device.sensor_blocks import nvml_facts, smi_facts
+from kmrun.device.torch_build import Kind
 from kmrun.errors import EnvironmentLacks
 
 WAIT_S = 600.0
@@ -58,7 +60,9 @@ def known_by(device: RunDevice, claim: Claim) -> RunDevice:
     gpu = claim.gpu
     if gpu is None or device.kind == "cpu":
         return device
-    return replace(device, uuid=device.uuid or gpu.uuid, pci_address=device.pci_address or gpu.pci_address)
+    # CUDA's runtime may call a slice by the GPU that it is cut from; the driver's newer entry point does not.
+    uuid = (gpu.uuid or device.uuid) if gpu.is_mig else (device.uuid or gpu.uuid)
+    return replace(device, uuid=uuid, pci_address=device.pci_address or gpu.pci_address)
 
 
 def about(claim: Claim, device: RunDevice) -> dict[str, Any]:
@@ -100,18 +104,18 @@ def claimed(
     Raises:
         EnvironmentLacks: the other run does not end within `wait_s`; or, at the end, the clock cannot be given back.
     """
-    gpu = chosen_gpu(device, kind)
+    gpu = chosen_gpu(device, kind, tell)
     if gpu is None:
         clock = HeldClock(None, _NO_GPU if kind == "cpu" else _UNNAMED) if lock_clocks else None
         _tell_unlocked(clock, tell)
         yield Claim(clock=clock, unknown="" if kind == "cpu" else _UNNAMED)
         return
     with ExitStack() as stack:
-        _take_turn(stack, gpu, tell, wait_s, folder)
+        lock = _take_turn(stack, gpu, tell, wait_s, folder)
         facts, driver, load = _facts_of(gpu)
         held = None
         if lock_clocks:
-            held = stack.enter_context(_held(gpu, load.note, tell))
+            held = stack.enter_context(_held(gpu, load.note, tell, lock))
         _tell_unlocked(held, tell)
         unknown = unknown_load(load)
         if unknown:
@@ -134,29 +138,40 @@ def _facts_of(gpu: ChosenGpu) -> tuple[Mapping[str, Any], str | None, Load]:
     return (
         facts,
         facts.get("driver_version"),
-        Load(facts.get("memory_used_bytes"), facts.get("memory_total_bytes")),
+        Load(facts.get("memory_used_bytes"), facts.get("memory_total_bytes"), computing(gpu.pci_address)),
     )
 
 
-def _held(gpu: ChosenGpu, silent: str, tell: Callable[[str], object]) -> AbstractContextManager[HeldClock]:
+def _held(
+    gpu: ChosenGpu, silent: str, tell: Callable[[str], object], lock: int | None
+) -> AbstractContextManager[HeldClock]:
     """Hold the GPU's clock; `silent` says why its sensors do not answer, which is then why not."""
     if silent:
         return nullcontext(HeldClock(None, silent))
+    if gpu.is_mig:
+        # Whoever runs on another slice has another lock, and would find its clock changed, or given back.
+        return nullcontext(HeldClock(None, "a MIG slice has no clock of its own: it is the whole GPU's"))
     if gpu.vendor == "nvidia":
-        return held_clock(gpu.uuid, None, gpu.pci_address, tell)
+        return held_clock(gpu.uuid, None, gpu.pci_address, tell, lock)
     return nullcontext(HeldClock(None, "kmrun locks the clocks of NVIDIA's GPUs only"))
 
 
 def _take_turn(
     stack: ExitStack, gpu: ChosenGpu, tell: Callable[[str], object], wait_s: float, folder: Path | None
-) -> None:
+) -> int | None:
+    """Take the GPU's lock, and return its descriptor; None where there is no such thing."""
     begin, told = time.monotonic(), False
     while True:
+        lock = DeviceLock(gpu.key, folder)
         trying = ExitStack()
-        holder = trying.enter_context(device_lock(gpu.key, folder))
+        holder = trying.enter_context(lock)
         if holder is None:
             stack.enter_context(trying)
-            return
+            if lock.why_not:
+                tell(
+                    f"warning: another run of kmrun on this GPU would not be seen: no lock: {lock.why_not}\n"
+                )
+            return lock.descriptor
         trying.close()
         who = f"process {holder}" if holder else "another process"
         if time.monotonic() - begin >= wait_s:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from kmrun.core.clocks import STEADY
 from kmrun.core.units import BYTES, format_quantity
 from kmrun.device.bounded import NoAnswer, bounded
+from kmrun.device.clock_keeper import ClockKeeper
 from kmrun.errors import EnvironmentLacks
 
 if TYPE_CHECKING:
@@ -101,13 +103,14 @@ def held_clock(
     mhz: int | None = None,
     pci_address: str | None = None,
     tell: Callable[[str], object] = lambda _: None,
+    lock: int | None = None,
 ) -> Iterator[HeldClock]:
-    """Set an NVIDIA GPU's SM clock while the block runs, and give it back.
+    """Set an NVIDIA GPU's SM clock while the block runs, and give it back, also when this process is killed.
 
     `mhz` None is the card's base clock, which it holds under any load. Needs the right to (root, as a rule):
     otherwise nothing is changed and `why_not` says so. NVML tells nobody at which clock a card is locked, and an idle
     one rests below it: here only a clock above `mhz` shows that the card did not take it. Whether it holds is seen
-    under load (`core.clocks.unheld`).
+    under load (`core.clocks.unheld`). `lock` is the descriptor of the device's lock, for who gives it back then.
 
     Raises:
         EnvironmentLacks: at the end, when the card does not take its clock back; it would stay slow unnoticed. Where
@@ -115,7 +118,7 @@ def held_clock(
     """
     from kmrun.device.sampler import clock
 
-    def lock(device: "NvmlDevice") -> tuple[bool, str]:
+    def set_clock(device: "NvmlDevice") -> tuple[bool, str]:
         refused = device.lock_sm_clock(mhz)
         if refused is not None:
             return False, refused
@@ -125,64 +128,103 @@ def held_clock(
 
     def given_back() -> str:
         """Return what the card says to that, empty when it is well."""
-        if locked is False:
-            return ""
-        answer, lost = _with_device(uuid, pci_address, lambda device: (device.unlock_sm_clock(),))
-        refused = answer[0] if answer else lost
-        return f"the card's SM clock could not be given back: {refused}" if refused and locked else ""
+        refused = "" if locked is False else give_back(uuid, pci_address)
+        return refused if locked else ""
 
     hint = "`nvidia-smi --reset-gpu-clocks` does it"
     locked: bool | None = None  # not known: an interrupt, or a library that hangs, may come between
-    try:
-        found, why = _with_device(uuid, pci_address, lock)
-        if found is not None:
-            locked, why = found
-        yield HeldClock(mhz, why)
-    except BaseException:
+    with ClockKeeper(give_back, uuid, pci_address, lock):
+        try:
+            found, why = _with_device(uuid, pci_address, set_clock)
+            if found is not None:
+                locked, why = found
+            yield HeldClock(mhz, why)
+        except BaseException:
+            sentence = given_back()
+            if sentence:
+                tell(f"error: {sentence}\nhint: {hint}\n")
+            raise
         sentence = given_back()
-        if sentence:
-            tell(f"error: {sentence}\nhint: {hint}\n")
-        raise
-    sentence = given_back()
     if sentence:
         raise EnvironmentLacks(sentence, hint)
 
 
-@contextmanager
-def device_lock(uuid: str, folder: Path | None = None) -> Iterator[int | None]:
-    """Take the lock of a device for one run of kmrun; yield None, or the process that has it (0: unknown).
+def give_back(uuid: str | None, pci_address: str | None) -> str:
+    """Give an NVIDIA GPU its SM clock back; return why that cannot be done, empty when it was."""
+    answer, lost = _with_device(uuid, pci_address, lambda device: (device.unlock_sm_clock(),))
+    refused = answer[0] if answer else lost
+    return f"the card's SM clock could not be given back: {refused}" if refused else ""
 
-    Advisory, by `flock`: it is gone with the process that holds it, however that ends. Where there is no flock
-    (Windows) it is always free.
+
+class DeviceLock:
+    """The lock of a device for one run of kmrun: entering it returns None, or the process that has it (0: unknown).
+
+    Advisory, by `flock`: it is gone with the processes that hold it, however they end. Where there is no flock
+    (Windows, some network file systems) it is always free. `why_not` says why no lock could be made at all.
     """
-    try:
-        import fcntl
-    except ImportError:
-        yield None
-        return
-    name = f"kmrun-{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.lock"
-    path = (folder or lock_folder()) / name
-    _make(path)
-    descriptor = _opened(path)
-    try:
+
+    def __init__(self, uuid: str, folder: Path | None = None) -> None:
+        """Name the device; `folder` is where locks lie, by default the machine's."""
+        self._name = f"kmrun-{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.lock"
+        self._folder = folder
+        self.descriptor: int | None = None
+        self.why_not = ""
+
+    def __enter__(self) -> int | None:
+        """Try to take it.
+
+        Raises:
+            EnvironmentLacks: what lies in its place cannot be opened.
+        """
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            import fcntl
+        except ImportError:
+            return None
+        folder = self._folder or lock_folder()
+        if folder is None:
+            self.why_not = "there is no folder that files can be made in"
+            return None
+        path = folder / self._name
+        self.why_not = _make(path)
+        if self.why_not:
+            return None
+        self.descriptor = _opened(path)
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            text = os.pread(descriptor, 20, 0).decode(errors="replace")
-            yield int(text) if text.isdecimal() else 0
-            return
+            return _written_in(self.descriptor)
+        except OSError as error:
+            self.why_not = f"{path}: {error.strerror}"
+            return None
         with contextlib.suppress(OSError):  # another user's file, which can be locked but not written
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        yield None
-    finally:
-        os.close(descriptor)
+            os.ftruncate(self.descriptor, 0)
+            os.pwrite(self.descriptor, str(os.getpid()).encode(), 0)
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let it go."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
 
 
-def lock_folder(common: Sequence[str] = _COMMON) -> Path:
+def _written_in(descriptor: int) -> int:
+    """Return the process that the file names; 0 where it names none, or is no file: a folder, a pipe."""
+    try:
+        text = os.pread(descriptor, 20, 0).decode(errors="replace")
+        pid = int(text) if text.isascii() and text.isdecimal() else 0
+    except OSError:
+        return 0
+    return pid
+
+
+def lock_folder(common: Sequence[str] = _COMMON) -> Path | None:
     """Return the machine's folder of locks: the first where everybody may make files and nobody takes another's away.
 
-    What is asked of a folder does not depend on who asks, so that root and others come to the same.
+    What is asked of a folder does not depend on who asks, so that root and others come to the same. Without any it is
+    the user's own for temporary files; None where there is none either.
     """
     for name in common:
         with contextlib.suppress(OSError):
@@ -192,21 +234,35 @@ def lock_folder(common: Sequence[str] = _COMMON) -> Path:
             )
             if shared and not os.statvfs(name).f_flag & os.ST_RDONLY:
                 return Path(name)
-    return Path(tempfile.gettempdir())
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError:
+        return None
 
 
-def _make(path: Path) -> None:
-    """Make a lock file that everybody may open, unless there is one. It appears with its rights, never without."""
+def _make(path: Path) -> str:
+    """Make a lock file that everybody may open, unless there is one; return why that failed, empty when it did not.
+
+    It appears with its rights, never without.
+    """
     if os.path.lexists(path):
-        return
-    with contextlib.suppress(OSError):  # opening it says what is wrong
+        return ""
+    try:
         descriptor, made = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        try:
-            os.fchmod(descriptor, 0o666)
-            os.link(made, path)
-        finally:
-            os.close(descriptor)
+    except OSError as error:
+        return f"{path.parent}: {error.strerror}"
+    try:
+        os.fchmod(descriptor, 0o666)
+        os.link(made, path)
+    except FileExistsError:
+        pass  # another run was faster
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
             Path(made).unlink()
+    return ""
 
 
 def _opened(path: Path) -> int:

@@ -1,5 +1,6 @@
 """Claiming a GPU for a run, against drivers of our own in a process that loads them."""
 
+import errno
 import json
 import os
 import signal
@@ -12,8 +13,11 @@ from typing import Any
 import pytest
 
 from kmrun.core.measurement import RunDevice
+from kmrun.device import claim as claim_module
+from kmrun.device import occupied
+from kmrun.device.chosen import ChosenGpu
 from kmrun.device.claim import Claim, about, claimed, known_by
-from kmrun.device.occupied import HeldClock, Load, _is_service, device_lock, foreign_load, lock_folder
+from kmrun.device.occupied import DeviceLock, HeldClock, Load, _is_service, foreign_load, lock_folder
 from kmrun.errors import EnvironmentLacks
 from support.fake_drivers import IMPATIENT, compiled, needs_compiler, run
 
@@ -24,7 +28,7 @@ import json, sys
 from kmrun.core.plain import to_plain
 from kmrun.device.claim import claimed
 told = []
-with claimed({device!r}, {kind!r}, lock_clocks={lock}, tell=told.append, wait_s=0.0, folder={folder}) as claim:
+with claimed({device!r}, {kind!r}, lock_clocks={lock}, tell=told.append, wait_s={wait_s}, folder={folder}) as claim:
     inside = to_plain(claim)
     clock = None
     if claim.driver and claim.gpu.vendor == "nvidia" and {clock}:
@@ -48,12 +52,19 @@ def claim(
     first: str = "",
     kind: str = "cuda",
     read_clock: bool = True,
+    wait_s: float = 0.0,
     **variables: str,
 ) -> dict[str, Any]:
     where = f"__import__('pathlib').Path({str(folder)!r})"
     done = run(
         drivers,
-        ["-c", first + CLAIM.format(device=device, kind=kind, clock=read_clock, lock=lock, folder=where)],
+        [
+            "-c",
+            first
+            + CLAIM.format(
+                device=device, kind=kind, clock=read_clock, lock=lock, folder=where, wait_s=wait_s
+            ),
+        ],
         **variables,
     )
     assert done.returncode == 0, done.stderr
@@ -161,6 +172,52 @@ def test_clocks_are_locked_where_the_user_may(
 
 
 @needs_compiler
+def test_a_killed_run_leaves_no_clock_locked(nvidia: Path, tmp_path: Path) -> None:
+    """The next run waits until the clock is given back: the lock is held by who does that, too."""
+    log = tmp_path / "log"
+    script = HELD.format(uuid=T4, folder=str(tmp_path), end="os.kill(os.getpid(), signal.SIGKILL)")
+    variables = {"FAKE_NVML_PERMIT": "1", "FAKE_NVML_LOG": str(log)}
+    done = run(nvidia, ["-c", script], **variables)
+    assert done.returncode == -signal.SIGKILL
+    after = claim(nvidia, tmp_path, wait_s=60.0, FAKE_NVML_ALONE="1", FAKE_NVML_LOG=str(log))
+    assert after["clock"] == 585
+    assert log.read_text().splitlines() == ["locked", "given back"]
+
+
+@needs_compiler
+def test_a_killed_run_whose_clock_stays_locked_is_told(nvidia: Path, tmp_path: Path) -> None:
+    script = HELD.format(uuid=T4, folder=str(tmp_path), end="os.kill(os.getpid(), signal.SIGKILL)")
+    done = run(nvidia, ["-c", script], FAKE_NVML_PERMIT="1", FAKE_NVML_KEEP="1")
+    assert done.stderr == (
+        "error: a run was killed, and the card's SM clock could not be given back: Insufficient Permissions\n"
+        "hint: `nvidia-smi --reset-gpu-clocks` does it\n"
+    )
+
+
+@needs_compiler
+def test_an_ordered_end_is_not_taken_for_a_kill(nvidia: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    claim(nvidia, tmp_path, lock=True, FAKE_NVML_PERMIT="1", FAKE_NVML_LOG=str(log))
+    assert log.read_text().splitlines() == ["locked", "given back"]
+
+
+@needs_compiler
+def test_a_slice_s_clock_is_not_its_own_to_lock(nvidia: Path, tmp_path: Path) -> None:
+    variables = {"FAKE_CUDA_MACHINE": "mig", "FAKE_NVML_PERMIT": "1", "FAKE_NVML_ALONE": "1"}
+    found = claim(nvidia, tmp_path, lock=True, **variables)
+    why = "a MIG slice has no clock of its own: it is the whole GPU's"
+    assert (found["clock"], found["told"]) == (585, [f"warning: clocks are not locked: {why}\n"])
+
+
+def test_a_slice_goes_by_the_name_that_is_its_own() -> None:
+    claimed_slice = Claim(ChosenGpu("nvidia", 0, MIG, "0000:3b:00.0", is_mig=True))
+    device = RunDevice("cuda", 0, "NVIDIA A100-SXM4-40GB MIG 1g.5gb", 5 << 30, uuid=T4.removeprefix("GPU-"))
+    assert known_by(device, claimed_slice).uuid == MIG
+    whole = Claim(ChosenGpu("nvidia", 0, T4, "0000:3b:00.0"))
+    assert known_by(device, whole).uuid == T4.removeprefix("GPU-")
+
+
+@needs_compiler
 def test_a_slice_is_claimed_by_its_own_name(nvidia: Path, tmp_path: Path) -> None:
     found = claim(nvidia, tmp_path, FAKE_CUDA_MACHINE="mig", FAKE_NVML_ALONE="1")
     assert (found["gpu"]["uuid"], found["gpu"]["is_mig"], found["foreign"]) == (MIG, True, "")
@@ -198,7 +255,7 @@ with claimed("auto", "cuda", tell=tell, wait_s={wait}, folder=pathlib.Path({fold
 def test_a_second_run_waits_and_says_for_whom(nvidia: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-c", WAITING.format(wait=60.0, folder=str(tmp_path))]
     environment = {**os.environ, "LD_LIBRARY_PATH": str(nvidia)}
-    with device_lock(T4, tmp_path) as holder:
+    with DeviceLock(T4, tmp_path) as holder:
         assert holder is None
         second = subprocess.Popen(words, env=environment, text=True, stdout=subprocess.PIPE)
         assert second.stdout is not None
@@ -212,7 +269,7 @@ def test_a_second_run_waits_and_says_for_whom(nvidia: Path, tmp_path: Path) -> N
 
 @needs_compiler
 def test_a_run_that_does_not_end_is_waited_for_no_longer_than_said(nvidia: Path, tmp_path: Path) -> None:
-    with device_lock(T4, tmp_path):
+    with DeviceLock(T4, tmp_path):
         done = run(nvidia, ["-c", WAITING.format(wait=0.0, folder=str(tmp_path))])
     assert done.returncode == 1
     assert "EnvironmentLacks: process " in done.stderr
@@ -303,16 +360,51 @@ def test_locks_lie_where_every_user_looks(tmp_path: Path, monkeypatch: pytest.Mo
 def test_everybody_may_open_a_lock(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        with device_lock("GPU-1", tmp_path) as holder:
+        with DeviceLock("GPU-1", tmp_path) as holder:
             assert holder is None
     finally:
         os.umask(before)
     (made,) = tmp_path.iterdir()
     assert (made.name, made.stat().st_mode & 0o777) == ("kmrun-GPU-1.lock", 0o666)
     made.unlink()
-    os.mkfifo(made)  # a neighbour's joke: opening it waits for nobody
-    with device_lock("GPU-1", tmp_path) as holder:
-        assert holder is None
+    for make in (os.mkfifo, Path.mkdir):  # a neighbour's jokes: opening a pipe waits for nobody
+        make(made)
+        with DeviceLock("GPU-1", tmp_path) as holder, DeviceLock("GPU-1", tmp_path) as another:
+            assert (holder, another) == (None, 0)
+        made.unlink() if not made.is_dir() else made.rmdir()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs flock")
+def test_where_no_lock_can_be_made_the_run_goes_on_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import fcntl
+
+    gone = DeviceLock("GPU-1", tmp_path / "missing")
+    with gone as holder:
+        assert (holder, gone.descriptor) == (None, None)
+        assert gone.why_not == f"{tmp_path / 'missing'}: No such file or directory"
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    without = DeviceLock("GPU-1", tmp_path)
+    with without as holder:
+        assert (holder, without.why_not) == (None, f"{tmp_path / 'kmrun-GPU-1.lock'}: No locks available")
+
+    def nowhere() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    assert lock_folder(["missing"]) is None
+    monkeypatch.setattr(claim_module, "chosen_gpu", lambda *_: ChosenGpu("amd", 0, None, "0000:c1:00.0"))
+    monkeypatch.setattr(occupied, "lock_folder", lambda: None)
+    told: list[str] = []
+    with claimed("cuda", "rocm", tell=told.append) as got:
+        assert got.gpu is not None
+    start = "warning: another run of kmrun on this GPU would not be seen: no lock: there is no folder"
+    assert told[0].startswith(start)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs links")
@@ -320,7 +412,7 @@ def test_a_lock_is_never_taken_through_a_link(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / "kmrun-GPU-1.lock").symlink_to(victim)
-    with pytest.raises(EnvironmentLacks, match="cannot be opened"), device_lock("GPU-1", tmp_path):
+    with pytest.raises(EnvironmentLacks, match="cannot be opened"), DeviceLock("GPU-1", tmp_path):
         pass
     assert victim.read_text() == "precious"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kmrun.core.telemetry import Reading
-from kmrun.device.occupied import device_lock
+from kmrun.device.occupied import DeviceLock
 from kmrun.device.sampler import NoSensors, Sampler, Source
 from support.fake_drivers import IMPATIENT, compiled, needs_compiler, run
 
@@ -213,18 +213,18 @@ def test_a_clock_that_cannot_be_given_back_is_an_error(nvidia: Path) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs flock")
 def test_one_run_at_a_time_on_a_device(tmp_path: Path) -> None:
     script = (
-        "import sys, pathlib; from kmrun.device.occupied import device_lock\n"
-        "with device_lock('GPU-1', pathlib.Path(sys.argv[1])) as holder: print(holder)"
+        "import sys, pathlib; from kmrun.device.occupied import DeviceLock\n"
+        "with DeviceLock('GPU-1', pathlib.Path(sys.argv[1])) as holder: print(holder)"
     )
 
     def other() -> str:
         words = [sys.executable, "-c", script, str(tmp_path)]
         return subprocess.run(words, text=True, capture_output=True, check=True).stdout.strip()
 
-    with device_lock("GPU-1", tmp_path) as holder:
+    with DeviceLock("GPU-1", tmp_path) as holder:
         assert holder is None
         assert other() == str(os.getpid())
-        with device_lock("GPU-2", tmp_path) as another:
+        with DeviceLock("GPU-2", tmp_path) as another:
             assert another is None
     assert other() == "None"
 

@@ -15,7 +15,7 @@ from kmrun.core.roofs import roofs_of
 from kmrun.core.score import score
 from kmrun.core.telemetry import Reading, Telemetry, telemetry
 from kmrun.device.claim import Claim
-from kmrun.device.occupied import HeldClock, device_lock
+from kmrun.device.occupied import DeviceLock, HeldClock
 from kmrun.errors import EnvironmentLacks
 from kmrun.measure import supervisor, trial
 from kmrun.measure.supervisor import RunOptions, Supervisor
@@ -173,7 +173,7 @@ def test_on_the_cpu_of_a_machine_with_a_gpu(tmp_path):
     log = tmp_path / "log"
     words = "-m kmrun time torch:relu --arg randn[64,64]:fp32 --quick --lock-clocks --json"
     variables = {"FAKE_NVML_PERMIT": "1", "FAKE_NVML_LOG": str(log)}
-    with device_lock(T4) as holder:  # another run has that GPU for as long as it likes
+    with DeviceLock(T4) as holder:  # another run has that GPU for as long as it likes
         assert holder is None
         done = run(tmp_path, words.split(), limit_s=200, **variables)
     told = "warning: clocks are not locked: only a GPU's clock can be held\n"
