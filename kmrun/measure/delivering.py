@@ -37,9 +37,16 @@ class RunCeilings:
         cache: CeilingCache | None = None,
         key: CeilingKey | None = None,
         disturbed: bool = False,
+        held: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Take what measures; without a key nothing is kept, and nothing new while others use the card."""
+        """Take what measures; without a key nothing is kept, and nothing new while others use the card.
+
+        `held` says at the end whether a clock that was locked has been seen to hold: if not, it is not known which
+        clock the rates of the beginning are of, and they are not kept.
+        """
         self._measure, self._cache, self._key, self._disturbed = measure, cache, key, disturbed
+        self._held = held
+        self._waiting: tuple[MatmulRate, ...] = ()
         self._dtypes: tuple[str, ...] = ()
         self._opened: Ceilings | None = None
 
@@ -55,6 +62,9 @@ class RunCeilings:
 
     def close(self) -> Ceilings:
         """Measure after the cases; the larger of both counts, figure by figure."""
+        if self._waiting and self._held():
+            self._keep(self._waiting)
+        self._waiting = ()
         again = () if self._key is not None else self._dtypes
         try:
             found = self._measure(again, self._budget(again))
@@ -65,9 +75,17 @@ class RunCeilings:
         return found if self._opened is None else self._opened.larger(found)
 
     def keep(self, found: Ceilings) -> None:
-        """Keep a GPU's matmul rates that were measured just now."""
-        if self._cache is not None and self._key is not None and found.matmuls and not self._disturbed:
-            self._cache.keep(self._key, found.matmuls)
+        """Keep a GPU's matmul rates that were measured just now; at a locked clock, once that is known to hold."""
+        if self._key is None or self._disturbed:
+            return
+        if self._key.locked:
+            self._waiting = found.matmuls
+        else:
+            self._keep(found.matmuls)
+
+    def _keep(self, rates: tuple[MatmulRate, ...]) -> None:
+        if self._cache is not None and self._key is not None and rates:
+            self._cache.keep(self._key, rates)
 
     def _kept(self) -> tuple[MatmulRate, ...]:
         if self._cache is None or self._key is None:

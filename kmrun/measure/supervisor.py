@@ -117,7 +117,9 @@ class Supervisor:
             self._watch = opening.enter_context(Watch(self._device, self._pids, self._sensors))
             self._free_at_start = self._free_bytes()
             key = key_of(self._device, self._claim, facts["torch"]["torch"])
-            self._ceilings = RunCeilings(self._deliver, ceiling_cache(), key, bool(self.foreign))
+            self._ceilings = RunCeilings(
+                self._deliver, ceiling_cache(), key, bool(self.foreign), lambda: self.watch.clock_verified
+            )
             self.environment = {
                 **facts["torch"],
                 **about(self._claim, self._device),

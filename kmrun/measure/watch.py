@@ -133,6 +133,11 @@ class Watch:
         self._locked_mhz = self._locked_mhz or window.sm_mhz
         return True
 
+    @property
+    def clock_verified(self) -> bool:
+        """Whether load has shown that a locked clock holds, and none that it does not."""
+        return self._locked_mhz is not None and not self.clock_lost
+
     def steady(self, take: Callable[[], T]) -> T:
         """Return what was taken while the card was not slowed down; after some tries, whatever came last.
 

@@ -17,6 +17,8 @@ from typing import Any
 from kmrun.core.measurement import MatmulRate
 
 VERSION = 1
+_MOST = 1e20
+"""No machine computes, and no clock counts, as far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +70,26 @@ class CeilingCache:
         if self._path is None:
             return {}
         try:
+            if not self._path.is_file():  # a pipe is never read to its end
+                return {}
             plain = json.loads(self._path.read_text(encoding="utf-8"))
             machines = plain["machines"] if plain["kmrun_ceilings"] == VERSION else {}
             # Every figure is looked at here, so that a damaged file is an empty one and never half of one.
             for entries in machines.values():
                 for dtype, entry in entries.items():
-                    MatmulRate(str(dtype), int(entry["n"]), float(entry["flop_per_s"]), float(entry["at"]))
+                    figures = entry["n"], entry["flop_per_s"], entry["at"]
+                    if not isinstance(dtype, str) or not all(_is_figure(figure) for figure in figures):
+                        return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return {}
         found: Mapping[str, Any] = machines
         return found
+
+
+def _is_figure(value: object) -> bool:
+    """Return whether a value is a number that a measurement comes to; JSON as Python reads it has others."""
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    return known and 0 < value < _MOST  # type: ignore[operator]
 
 
 def _replace(path: Path, text: str) -> None:
@@ -105,6 +117,10 @@ def cache_folder() -> Path | None:
     try:
         home = Path.home()
     except RuntimeError:  # $HOME is not set, and the system's list of users does not have this one
+        return None
+    if not home.is_absolute() or home == Path(
+        home.anchor
+    ):  # an empty $HOME reads as the root of the file system
         return None
     return home / ("Library/Caches/kmrun" if sys.platform == "darwin" else ".cache/kmrun")
 

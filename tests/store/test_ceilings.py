@@ -86,6 +86,18 @@ def test_a_clock_that_was_set_back_makes_no_age_negative(cache: CeilingCache, cl
         *("", "{", "[]", "null", '{"kmrun_ceilings": 2, "machines": {"x": {}}}', '{"kmrun_ceilings": 1}'),
         '{"kmrun_ceilings": 1, "machines": {"x": {"bf16": {"n": "many"}}}}',
         '{"kmrun_ceilings": 1, "machines": [1]}',
+        *(
+            '{"kmrun_ceilings": 1, "machines": {"x": {"bf16": {' + figures + "}}}}"
+            for figures in (
+                '"n": 1e999, "flop_per_s": 1e12, "at": 1e6',
+                '"n": 8192, "flop_per_s": NaN, "at": 1e6',
+                '"n": 8192, "flop_per_s": -1, "at": 1e6',
+                '"n": 0, "flop_per_s": 1e12, "at": 1e6',
+                '"n": 8192, "flop_per_s": 1e12, "at": -Infinity',
+                '"n": 8192, "flop_per_s": true, "at": 1e6',
+                '"n": 8192, "flop_per_s": "7", "at": 1e6',
+            )
+        ),
         "[" * 100_000,
     ],
 )
@@ -115,6 +127,20 @@ def test_a_folder_that_is_a_file_keeps_nothing(tmp_path: Path, clock: Clock) -> 
     cache = CeilingCache(clock, tmp_path / "kmrun" / "ceilings.json")
     cache.keep(KEY, RATES)
     assert cache.find(KEY) == ()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes")
+def test_a_file_that_is_a_pipe_is_empty_and_waited_for_by_nobody(tmp_path: Path, clock: Clock) -> None:
+    os.mkfifo(tmp_path / "ceilings.json")
+    assert CeilingCache(clock, tmp_path / "ceilings.json").find(KEY) == ()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of the folder's place on Linux")
+@pytest.mark.parametrize("home", ["", "relative/home", "/"])
+def test_a_home_that_is_none_keeps_nothing(monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", home)
+    assert cache_folder() is None
 
 
 def test_the_folder_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -162,6 +188,18 @@ def test_what_was_measured_beside_others_is_not_kept(cache: CeilingCache) -> Non
     cache.keep(KEY, RATES)
     # What was kept before still counts.
     assert RunCeilings(machine, cache, KEY, disturbed=True).open(("bf16",)).matmuls[0].flop_per_s == 742e12
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_what_was_measured_at_a_locked_clock_is_kept_once_that_is_known_to_hold(
+    cache: CeilingCache, held: bool
+) -> None:
+    locked = replace(KEY, locked=True)
+    run = RunCeilings(Machine(), cache, locked, held=lambda: held)
+    run.open(("bf16",))
+    assert cache.find(locked) == ()  # load has shown nothing yet
+    run.close()
+    assert [rate.dtype for rate in cache.find(locked)] == (["bf16"] if held else [])
 
 
 def test_a_cpu_s_is_measured_before_and_after_and_never_kept(cache: CeilingCache) -> None:
