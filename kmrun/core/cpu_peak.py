@@ -6,6 +6,7 @@ vector width a clock on most, one or half of that on some. Sources: the vendors'
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 FLOP_PER_FMA = 2
@@ -45,6 +46,23 @@ _ARM = {
     0xD08: VectorUnits("Cortex-A72", 128),
 }
 
+_ARM_NAMES = {
+    0xD03: "Cortex-A53", 0xD05: "Cortex-A55", 0xD07: "Cortex-A57", 0xD09: "Cortex-A73", 0xD0A: "Cortex-A75",
+    0xD0B: "Cortex-A76", 0xD0D: "Cortex-A77", 0xD41: "Cortex-A78", 0xD44: "Cortex-X1", 0xD46: "Cortex-A510",
+    0xD47: "Cortex-A710", 0xD48: "Cortex-X2", 0xD4A: "Neoverse E1", 0xD84: "Neoverse V3", 0xD8E: "Neoverse N3",
+}  # fmt: skip
+"""Cores whose vector units are not in the table above, by Arm's part numbers."""
+
+
+def arm_core(implementer: str, part: str) -> str | None:
+    """Return the name of an Arm core by the numbers that Linux gives, `0x41` and `0xd4f`; None for others' cores."""
+    if implementer != "0x41":
+        return None
+    number = int(part, 16)
+    known = _ARM.get(number)
+    name = known.name if known else _ARM_NAMES.get(number)
+    return f"Arm {name}" if name else None
+
 
 def vector_units(
     vendor: str, family: int, model: int, flags: frozenset[str], name: str = ""
@@ -81,6 +99,6 @@ def _amd(family: int, model: int, flags: frozenset[str]) -> VectorUnits | None:
     return None
 
 
-def vector_peak(units: VectorUnits, cores: int, clock_hz: float, element_bits: int) -> float:
-    """Return the vector peak in flop/s: no core holds the highest clock while all of them compute."""
-    return units.flop_per_clock(element_bits) * cores * clock_hz
+def vector_peak(units: VectorUnits, clocks_hz: Sequence[float], element_bits: int) -> float:
+    """Return the vector peak in flop/s of cores with these highest clocks: all at once, they hold less."""
+    return units.flop_per_clock(element_bits) * sum(clocks_hz)

@@ -5,22 +5,39 @@ import platform
 import re
 from pathlib import Path
 
+from kmrun.core.cpu_peak import arm_core
+from kmrun.core.printable import printable
+
+_ROOT = Path("/")
 _CACHE_ROOT = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
+def allowed_cpus() -> frozenset[int]:
+    """Return the numbers of the logical CPUs that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
+
+
 def usable_cores() -> int:
     """Return how many cores this process may run on: its affinity, cut to the cgroup's CPU quota."""
-    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _cgroup_cpu_quota()
+    affinity, quota = len(allowed_cpus()), _cgroup_cpu_quota()
     return affinity if quota is None else max(1, min(affinity, int(quota)))
 
 
-def model_name() -> str:
-    """Return the processor's name as the OS prints it."""
-    text = _read("/proc/cpuinfo")
-    found = re.search(r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", text, re.MULTILINE) if text else None
-    return found[1].strip() if found else platform.processor() or platform.machine() or "unknown CPU"
+def model_name(root: Path = _ROOT) -> str:
+    """Return the processor's name as the OS prints it; Arm's cores by their numbers, since Linux names none."""
+    text = _read(root / "proc/cpuinfo") or ""
+    found = re.search(r"^(?:model name|Model|cpu model|cpu)[ \t]*:[ \t]*(\S.*)$", text, re.MULTILINE)
+    if found:
+        return printable(found[1].strip())
+    parts = re.findall(
+        r"^CPU implementer\s*: (0x\w+)$.*?^CPU part\s*: (0x\w+)$", text, re.MULTILINE | re.DOTALL
+    )
+    names = dict.fromkeys(arm_core(maker, part) for maker, part in parts)
+    known = " + ".join(name for name in names if name)
+    return known or platform.processor() or platform.machine() or "unknown CPU"
 
 
 def caches() -> dict[int, int]:
@@ -77,11 +94,12 @@ def _cgroup_number(name: str) -> int | None:
 
 def _cgroup_cpu_quota() -> float | None:
     parts = (_read("/sys/fs/cgroup/cpu.max") or "").split()
-    return int(parts[0]) / int(parts[1]) if len(parts) == 2 and parts[0].isdigit() else None
+    known = len(parts) == 2 and all(part.isdecimal() for part in parts) and int(parts[1])
+    return int(parts[0]) / int(parts[1]) if known else None
 
 
 def _read(path: str | Path) -> str | None:
     try:
-        return Path(path).read_text()
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None

@@ -11,6 +11,7 @@ from kmrun.device import cpu
 
 _ROOT = Path("/")
 _HIGHEST, _NAMED, _NOW = "highest of one core", "base clock of its name", "as the system reports it now"
+_NO_PEAK = "no vector peak: "
 _SIMD = (
     ("amx_tile", "AMX"),
     ("avx512_fp16", "AVX-512 FP16"),
@@ -83,22 +84,23 @@ def cpu_facts(root: Path = _ROOT) -> CpuFacts:
     family = _integer(first.get("cpu family") or first.get("CPU architecture"))
     model = _integer(first.get("model") or first.get("CPU part"))
     flags = frozenset((first.get("flags") or first.get("Features") or "").split())
-    sockets, cores = _topology(root, blocks)
+    name = cpu.model_name(root)
+    places = _topology(root, blocks)
     frequency = root / "sys/devices/system/cpu/cpu0/cpufreq"
     maximum, source = _maximum(frequency, first)
     usable = cpu.usable_cores()
     known = vendor is not None and family is not None and model is not None
-    units = vector_units(vendor or "", family or 0, model or 0, flags, cpu.model_name()) if known else None
-    # Two hardware threads of a core share its units.
-    working = min(usable, cores) if cores else usable
+    units = vector_units(vendor or "", family or 0, model or 0, flags, name) if known else None
+    mixed = len({block[key] for block in blocks for key in ("CPU part",) if key in block}) > 1
+    clocks = _core_clocks(root, places, usable, maximum) if maximum and units and not mixed else []
     return CpuFacts(
-        model=cpu.model_name(),
+        model=name,
         architecture=platform.machine(),
         vendor=vendor,
         family=family,
         model_number=model,
-        sockets=sockets,
-        cores=cores,
+        sockets=len({package for package, _ in places.values()}) or None,
+        cores=len(set(places.values())) or None,
         threads=os.cpu_count() or 1,
         usable=usable,
         simd=tuple(name for flag, name in _SIMD if flag in flags),
@@ -113,35 +115,51 @@ def cpu_facts(root: Path = _ROOT) -> CpuFacts:
         memory_available_bytes=cpu.memory_available_bytes(),
         virtual="hypervisor" in flags,
         units=units.name if units else None,
-        vector_peak_fp32=vector_peak(units, working, maximum, 32) if units and maximum else None,
-        vector_peak_fp64=vector_peak(units, working, maximum, 64) if units and maximum else None,
-        peak_note=_peak_note(units, working, maximum, source),
+        vector_peak_fp32=vector_peak(units, clocks, 32) if units and clocks else None,
+        vector_peak_fp64=vector_peak(units, clocks, 64) if units and clocks else None,
+        peak_note=_NO_PEAK + "its cores are of several kinds" if mixed else _peak_note(units, clocks, source),
         flags=flags,
     )
 
 
-def _peak_note(units: VectorUnits | None, cores: int, clock: float | None, source: str | None) -> str:
+def _peak_note(units: VectorUnits | None, clocks: list[float], source: str | None) -> str:
     if units is None:
-        return "no vector peak: what this model's cores do in a clock is not known"
-    if clock is None:
-        return "no vector peak: the system does not say the clock"
-    rate = units.flop_per_clock(32)
-    return f"derived: {cores} x {rate} flop a clock ({units.name}) x {clock / 1e9:.2f} GHz ({source})"
+        return _NO_PEAK + "what this model's cores do in a clock is not known"
+    if not clocks:
+        return _NO_PEAK + "the system does not say the clock"
+    low, high = f"{min(clocks) / 1e9:.2f}", f"{max(clocks) / 1e9:.2f}"
+    span = f"{high} GHz ({source})" if low == high else f"{low} to {high} GHz (highest of each core)"
+    return f"derived: {len(clocks)} x {units.flop_per_clock(32)} flop a clock ({units.name}) x {span}"
 
 
-def _topology(root: Path, blocks: list[dict[str, str]]) -> tuple[int | None, int | None]:
-    """Return the number of sockets and of physical cores."""
-    pairs = {
-        (block["physical id"], block["core id"])
+def _core_clocks(
+    root: Path, places: dict[int, tuple[str, str]], usable: int, otherwise: float
+) -> list[float]:
+    """Return the highest clock in Hz of each core that this process may use: two threads of one share its units.
+
+    Cores of one CPU may differ in it; where one does not say its own, it is `otherwise`.
+    """
+    allowed = cpu.allowed_cpus()
+    found: dict[tuple[str, str] | int, float] = {}
+    for number in sorted(allowed):
+        folder = root / f"sys/devices/system/cpu/cpu{number}/cpufreq"
+        found[places.get(number, number)] = _kilohertz(_line(folder / "cpuinfo_max_freq")) or otherwise
+    return sorted(found.values(), reverse=True)[:usable]
+
+
+def _topology(root: Path, blocks: list[dict[str, str]]) -> dict[int, tuple[str, str]]:
+    """Return the socket and the physical core of each logical CPU."""
+    places = {
+        int(block["processor"]): (block["physical id"], block["core id"])
         for block in blocks
-        if {"physical id", "core id"} <= set(block)
+        if {"physical id", "core id"} <= set(block) and block.get("processor", "").isdecimal()
     }
-    if not pairs:
+    if not places:
         for path in sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology")):
             package, core = _line(path / "physical_package_id"), _line(path / "core_id")
             if package is not None and core is not None:
-                pairs.add((package, core))
-    return (len({package for package, _ in pairs}), len(pairs)) if pairs else (None, None)
+                places[int(path.parent.name.removeprefix("cpu"))] = (package, core)
+    return places
 
 
 def _maximum(frequency: Path, first: dict[str, str]) -> tuple[float | None, str | None]:
@@ -195,6 +213,6 @@ def _line(path: Path) -> str | None:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
