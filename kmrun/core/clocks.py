@@ -10,11 +10,13 @@ from kmrun.core.telemetry import Reading
 
 IDLE = "idle"
 POWER_CAP = "sw_power_cap"
+SETTING = "application_clocks"
+"""Somebody, or a run that was killed, set the clocks that the card holds."""
 SLOWDOWNS = ("sw_thermal_slowdown", "hw_thermal_slowdown", "hw_slowdown", "hw_power_brake")
 """Reasons that spoil a sample: the card is too hot, or its power supply complains."""
 REASONS: tuple[str, ...] = (
     IDLE,
-    "application_clocks",
+    SETTING,
     POWER_CAP,
     "hw_slowdown",
     "sync_boost",

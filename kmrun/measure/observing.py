@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from kmrun.core.clocks import SETTING
 from kmrun.core.measurement import Finding
 from kmrun.core.observed import Observed
 from kmrun.core.statistics import median
@@ -88,6 +89,8 @@ def clock_mode(trial: "Trial") -> ClockMode:
         return unlocked
     if trial.run.holds_clock:
         return "locked"
+    if "observed" in trial.known and SETTING in (trial.known["observed"].window.throttle or ()):
+        trial.label("clock limited")  # steady as if it were held, and not by this run
     if asked == "locked" and not trial.run.on_cpu:
         trial.label("clock not locked")
     return unlocked

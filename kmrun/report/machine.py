@@ -6,7 +6,7 @@ from kmrun.core.clocks import IDLE
 from kmrun.core.result import CaseResult, CeilingEntry, TelemetryEntry
 from kmrun.report.numbers import duration, percent
 
-_SAID = {"sw_power_cap": "power cap"}
+_SAID = {"sw_power_cap": "power cap", "application_clocks": "clock limited by a setting"}
 """Reasons for a lower clock that have a better name than their own."""
 _BUSY = 0.1
 """Cores; less is what every system does in passing."""

@@ -33,6 +33,7 @@ LABELS = {
     "clock not locked": "the suite asks for a locked clock: --lock-clocks holds it, where the user may",
     "clock not known": "faster than the clock that was read allows: it is not the one that the kernel ran at",
     "clock not held": "the clock was locked, but load showed that the card does not hold it",
+    "clock limited": "application clocks, or locked ones, kept the card below its highest: `nvidia-smi -q -d CLOCK`",
     "clock not verified": "the clock was locked, and no sensor told under load whether it held",
     "same code on both sides": "neither version's tree has this target: both sides ran the same file",
     "unisolated": "the reference ran in the kernel's own process",
