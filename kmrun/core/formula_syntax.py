@@ -48,6 +48,22 @@ _INSTEAD = {
     ";": "one formula is one expression",
 }
 
+_TYPED_INSTEAD = {
+    "\u00d7": "write '*'",
+    "\u00b7": "write '*'",
+    "\u00f7": "write '/' or '//'",
+    "\u2212": "write '-'",
+    "\u2013": "write '-'",
+    "\u2264": "write '<='",
+    "\u2265": "write '>='",
+    "\u2260": "write '!='",
+    "\u00b2": "write '** 2'",
+    "\u00b3": "write '** 3'",
+    **dict.fromkeys("\u2018\u2019\u201c\u201d", "write ' around a string"),
+    **dict.fromkeys("\u00a0\u200b\u202f", "it looks like a space, or like nothing: type that again"),
+}
+"""Signs of word processors and textbooks, and what is meant."""
+
 _FOREIGN_KEYWORDS = frozenset(keyword.kwlist) - {"and", "or", "not", "if", "else", "True", "False", "None"}
 
 KEYWORDS = frozenset(keyword.kwlist) | {"true", "false", "null"}
@@ -113,9 +129,10 @@ def _unreadable(text: str, position: int) -> FormulaError:
             f"{character!r} is not an ASCII letter or digit",
             position,
             1,
-            "names are a-z A-Z 0-9 _",
+            _TYPED_INSTEAD.get(character, "names are a-z A-Z 0-9 _"),
         )
-    return FormulaError(FORBIDDEN, f"{character!r} has no meaning in a formula", position, 1)
+    sentence = f"{character!r} has no meaning in a formula"
+    return FormulaError(FORBIDDEN, sentence, position, 1, _TYPED_INSTEAD.get(character, ""))
 
 
 def _check_gap(before: Token, position: int, word: str) -> None:

@@ -58,7 +58,8 @@ def derived_maker(
         try:
             sizes = derived_shape(builder.init, settings, base.shape, find(narrow).bits)
         except ValueError as error:
-            raise Failure(BAD_SHAPE, (*path, "of"), str(error)) from None
+            at = "dims" if "dims" in builder.model_fields_set else "of"
+            raise Failure(BAD_SHAPE, (*path, at), str(error)) from None
         return Argument(name, builder.init, keyword, sizes, element, options=settings)
 
     wanted = own.needs | needs(dtype) | {builder.of}

@@ -12,6 +12,7 @@ from kmrun.core.formula_functions import described, is_number, kind
 from kmrun.plan.report import UNKNOWN_DTYPE, Failure, Report
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_OF_TENSOR = re.compile(r"\b(?:nbytes|numel)\s*\(\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ class DtypeRef:
 class Expressions:
     """Compiles the formulas of one kernel against its names, and remembers who uses which name.
 
-    `names` is what formulas may mention; `shown` the part of it that an error lists. `opaque` are arguments
+    `names` is what formulas may mention; `shown` the part of it that an error lists, `tensors` what it lists where
+    a tensor is asked for. `opaque` are arguments
     whose size nobody knows before the run. `axes` are the names that are axes, `reserved` those that
     no formula can mean.
     """
@@ -99,11 +101,13 @@ class Expressions:
         report: Report,
         axes: Collection[str] = (),
         reserved: Collection[str] = (),
+        tensors: Collection[str] = (),
     ) -> None:
         self.reserved = frozenset(reserved)
         self.names = frozenset(names)
         self.axes = frozenset(axes)
         self.shown = tuple(sorted(shown))
+        self.tensors = tuple(sorted(tensors))
         self.opaque = frozenset(opaque)
         self.report = report
         self.used: set[str] = set()
@@ -120,10 +124,10 @@ class Expressions:
             return None
         self.used.update(formula.names)
         unknown = formula.unknown_names(self.names)
-        notes = (f"names here: {', '.join(self.shown)}",) if self.shown else ()
         for slip in unknown:
             word = formula.text[slip.offset : slip.offset + slip.length]
             span = (slip.offset, slip.length)
+            notes = self._names_at(formula.text[: slip.offset])
             self.report.unknown(word, slip.code, path, slip.sentence, slip.hint, span=span, notes=notes)
         if unknown:
             return None
@@ -138,6 +142,11 @@ class Expressions:
             return None
         self.texts[path] = formula
         return Expression(path, formula)
+
+    def _names_at(self, before: str) -> tuple[str, ...]:
+        """Return the note on the names that may stand after the text `before`: arguments in `nbytes(`."""
+        shown = self.tensors if _OF_TENSOR.search(before) else self.shown
+        return (f"names here: {', '.join(shown)}",) if shown else ()
 
     def condition(self, path: Path, source: str | int | float) -> Expression | None:
         """Return the formula of a `when`, or None when it is wrong, or the same at every point."""

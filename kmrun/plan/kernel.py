@@ -140,7 +140,13 @@ class PreparedKernel:
 def _expressions(names: Names, report: Report) -> Expressions:
     everything = {*names.axes, *names.lets, *names.arguments, *names.outputs}
     return Expressions(
-        everything, {*names.axes, *names.lets}, names.opaque, report, names.axes, names.reserved
+        everything,
+        {*names.axes, *names.lets},
+        names.opaque,
+        report,
+        names.axes,
+        names.reserved,
+        {*names.arguments, *names.outputs},
     )
 
 

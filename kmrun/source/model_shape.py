@@ -1,9 +1,10 @@
 """What a document model expects at a place: walks pydantic's types along an error's location."""
 
+import functools
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, Tag
 
@@ -55,12 +56,18 @@ def _step(kind: Any, step: str | int) -> Any:
     if isinstance(bare, type) and issubclass(bare, BaseModel):
         for name, field in bare.model_fields.items():
             if step == (field.alias or name):
-                return field.annotation
+                return _annotations(bare)[name]
         return None
     arguments = get_args(bare)
     if get_origin(bare) is dict:
         return arguments[1]
     return arguments[0] if get_origin(bare) is tuple and arguments else None
+
+
+@functools.cache
+def _annotations(model: type[BaseModel]) -> dict[str, Any]:
+    """Return a model's annotations, with what they only name resolved: a list's items are arguments again."""
+    return get_type_hints(model, include_extras=True)
 
 
 def _strip(kind: Any) -> tuple[Any, list[Any]]:
