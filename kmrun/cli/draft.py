@@ -6,7 +6,7 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from kmrun.source.suite_text import plan_text
 GUESS = "randn[1024, 1024]:fp32"
 """What a parameter is when nobody said."""
 
-_TARGET = re.compile(r"(?P<place>.+):(?P<attribute>[A-Za-z_][\w.]*)")
+_TARGET = re.compile(r"(?P<place>[^:\s]+):(?P<attribute>[A-Za-z_][\w.]*)", re.ASCII)
 _TENSOR = re.compile(
     r"(?P<init>[a-z_]+)\s*(?:\{(?P<options>[^{}]*)\})?\s*\[(?P<shape>[^\[\]]*)\]\s*(?::\s*(?P<dtype>[\w.]+))?"
 )
@@ -79,32 +79,37 @@ def draft(target: str, arguments: Sequence[str], reference: str, folder: Path) -
         UsageError: a target or an argument cannot be read.
     """
     place, attribute = _split(target)
-    parameters = _parameters(place, attribute)
-    if not arguments and parameters is None:
+    found = _parameters(place, attribute)
+    if not arguments and (found is None or found.any_number):
         raise UsageError(f"{target}: say what it is called with", f"--arg 'randn[4096, 4096]:bf16'; {_HOW}")
-    texts = list(arguments) or [GUESS] * len(parameters or ())
-    drafted = [_drafted(text, index, parameters or ()) for index, text in enumerate(texts)]
+    parameters = found.by_place if found is not None else ()
+    texts = list(arguments) or [GUESS] * len(parameters)
+    drafted = [_drafted(text, index, parameters) for index, text in enumerate(texts)]
     names = [one.name for one in drafted]
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
         raise UsageError(f"two arguments are named '{doubled}'", "name one of them: --arg 'other=...'")
     given = sum(not one.keyword for one in drafted)
-    missing = [name for name in (parameters or ())[given:] if name not in names]
+    needed = (*parameters, *(found.by_keyword if found is not None else ()))
+    missing = [name for name in needed[min(given, len(parameters)) :] if name not in names]
     if missing:
-        takes, here = ", ".join(parameters or ()), "is" if len(missing) == 1 else "are"
+        takes, here = ", ".join(needed), "is" if len(missing) == 1 else "are"
         raise UsageError(
-            f"{attribute} takes {takes}: {', '.join(missing)} {here} missing", f"one --arg each; {_HOW}"
+            f"{attribute} takes {takes}: {', '.join(missing)} {here} missing",
+            f"one --arg each, 'NAME=...' by keyword; {_HOW}"
+            if found is not None and found.by_keyword
+            else f"one --arg each; {_HOW}",
         )
     name = attribute.rpartition(".")[2]
     lines = [
         "kmrun: 1",
-        f"suite: {name}",
+        f"suite: {_scalar(name)}",
         "kernels:",
-        f"  - name: {name}",
+        f"  - name: {_scalar(name)}",
         f"    target: {_scalar(_relative(target, folder))}  # module:attr, or file.py:attr beside this file",
     ]
     if reference:
-        _split(reference)
+        _parameters(*_split(reference))  # it has to be there
         lines.append(
             f"    reference: {_scalar(_relative(reference, folder))}  # trusted: checked and timed beside"
         )
@@ -140,14 +145,25 @@ def _split(target: str) -> tuple[str, str]:
         hint = "a target is module:attr or file.py:attr"
         if target.endswith(".py"):
             hint = f"name a function in it: {target}:FUNCTION"
+        elif re.search(r"\s", target) or not target.isascii():
+            hint += ", without blanks, in ASCII"
         raise UsageError(f"'{target}' is no target", hint)
     return matched["place"], matched["attribute"]
 
 
-def _parameters(place: str, attribute: str) -> tuple[str, ...] | None:
-    """Return the positional parameters without a default, read from the file without running it.
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """The parameters of a function that have no default, and whether it takes any number of them (`*xs`)."""
 
-    None where there is no file to read, or where it holds no such function.
+    by_place: tuple[str, ...]
+    by_keyword: tuple[str, ...]
+    any_number: bool
+
+
+def _parameters(place: str, attribute: str) -> _Parameters | None:
+    """Return what a function has to be called with, read from the file without running it.
+
+    None where there is no file to read, or where the name is not one of a function in it.
 
     Raises:
         InvalidInput: the file is missing or is no Python, or holds no such name.
@@ -160,9 +176,7 @@ def _parameters(place: str, attribute: str) -> tuple[str, ...] | None:
         raise InvalidInput(f"{place}: {(error.strerror or str(error)).lower()}") from error
     except (SyntaxError, ValueError) as error:
         raise InvalidInput(f"{place}: no valid Python: {error}") from error
-    functions = {
-        node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
+    functions = {node.name: node.args for node in _of_module(tree) if isinstance(node, _FUNCTIONS)}
     if attribute not in functions:
         known = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {
             alias.asname or alias.name
@@ -176,16 +190,34 @@ def _parameters(place: str, attribute: str) -> tuple[str, ...] | None:
         there = [name for name in functions if not name.startswith("_")]
         hint = f"did you mean {' or '.join(near)}?" if near else f"it has {some_of(there)}" if there else ""
         raise InvalidInput(f"{place} has no function '{attribute}'", hint)
-    found = functions[attribute].args
-    positional = [*found.posonlyargs, *found.args]
-    return tuple(one.arg for one in positional[: len(positional) - len(found.defaults)])
+    found = functions[attribute]
+    by_place = [*found.posonlyargs, *found.args]
+    keyword = zip(found.kwonlyargs, found.kw_defaults, strict=True)
+    return _Parameters(
+        by_place=tuple(one.arg for one in by_place[: len(by_place) - len(found.defaults)]),
+        by_keyword=tuple(one.arg for one, default in keyword if default is None),
+        any_number=found.vararg is not None and not by_place,
+    )
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _of_module(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what stands in a module itself, under `if` and `try` too, not what its functions and classes hold."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
+            yield from _of_module(child)
 
 
 def _drafted(text: str, index: int, parameters: Sequence[str]) -> Drafted:
     named = _NAMED.fullmatch(text.strip())
     body = named["rest"].strip() if named else text.strip()
-    name = named["name"] if named else parameters[index] if index < len(parameters) else f"x{index}"
-    return Drafted(_usable(name), _entry(text, body), named is not None, text)
+    if named is not None:
+        return Drafted(named["name"], _entry(text, body), keyword=True, text=text)
+    name = parameters[index] if index < len(parameters) else f"x{index}"
+    return Drafted(_usable(name), _entry(text, body), keyword=False, text=text)
 
 
 def _usable(name: str) -> str:
@@ -223,5 +255,9 @@ def _relative(target: str, folder: Path) -> str:
     return f"{Path(os.path.relpath(place, folder)).as_posix()}:{attribute}"
 
 
+_NO_WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off"))
+
+
 def _scalar(text: str) -> str:
-    return text if re.fullmatch(r"[\w./:-]+", text) else json.dumps(text, ensure_ascii=False)
+    is_word = re.fullmatch(r"[\w./:-]+", text) and text.lower() not in _NO_WORDS
+    return text if is_word else json.dumps(text, ensure_ascii=False)

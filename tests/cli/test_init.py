@@ -11,6 +11,20 @@ def norm(x, weight, eps=1e-5): ...
 def reserved(sum, fp32): ...
 def nothing(): ...
 def one(x): ...
+def scaled(x, *, alpha, beta=2): ...
+def stacked(*xs): ...
+def first_and_more(x, *xs): ...
+def on(x): ...
+class Norm:
+    def method(self, x): ...
+def outer():
+    def inner(x): ...
+if True:
+    def conditional(x): ...
+try:
+    def tried(x): ...
+except ImportError:
+    pass
 """
 
 WHOLE = """\
@@ -129,6 +143,16 @@ def test_names_that_formulas_need_are_changed(kmrun):
         (("kernels.py:add", "--arg", "randn[8]:bf61"), "--arg 'randn[8]:bf61': no dtype 'bf61'"),
         (("kernels.py:add", "--arg", "a=1", "--arg", "a=2"), "two arguments are named 'a'"),
         (("kernels.py:add", "--ref", "relu"), "'relu' is no target"),
+        (("kernels.py:add", "--ref", "none.py:add"), "none.py: no such file or directory"),
+        (("kernels.py:add", "--ref", "kernels.py:ad"), "has no function 'ad'\nhint: did you mean add"),
+        (
+            ("kernels.py:f\u00fc",),
+            "is no target\nhint: a target is module:attr or file.py:attr, without blanks,",
+        ),
+        (
+            ("my kernels.py:add",),
+            "is no target\nhint: a target is module:attr or file.py:attr, without blanks,",
+        ),
         (
             ("kernels.py:one", "--arg", "rnadn[8]"),
             "error: --arg 'rnadn[8]': unknown init 'rnadn'\nhint: did you mean 'randn'?\n",
@@ -169,3 +193,49 @@ def test_of_many_functions_a_few_are_named(kmrun, folder):
 def test_a_function_of_a_module_needs_only_arguments(kmrun):
     ran = kmrun("init", "torch:relu", "--arg", "randn[8]")
     assert entries(ran.out) == ["x0: {init: randn, shape: [8], dtype: fp32}"]
+
+
+@pytest.mark.parametrize("name", ["conditional", "tried", "first_and_more"])
+def test_functions_of_the_module_itself_are_found(kmrun, name):
+    assert entries(kmrun("init", f"kernels.py:{name}").out) == [
+        "x: {init: randn, shape: [1024, 1024], dtype: fp32}"
+    ]
+
+
+@pytest.mark.parametrize("name", ["method", "inner"])
+def test_what_only_stands_inside_another_is_no_function_of_the_file(kmrun, name):
+    ran = kmrun("init", f"kernels.py:{name}")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: kernels.py has no function '{name}'\nhint: ")
+
+
+def test_a_keyword_without_a_default_has_to_be_given(kmrun):
+    ran = kmrun("init", "kernels.py:scaled")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(
+        "error: scaled takes x, alpha: alpha is missing\nhint: one --arg each, 'NAME=...' by keyword; "
+    )
+    ran = kmrun("init", "kernels.py:scaled", "--arg", "randn[8]:fp32", "--arg", "alpha=2")
+    assert ran.code == 0
+    assert entries(ran.out) == [
+        "x: {init: randn, shape: [8], dtype: fp32}",
+        "alpha: {init: value, value: 2}",
+    ]
+
+
+def test_a_function_of_any_number_of_arguments_says_nothing_of_them(kmrun):
+    ran = kmrun("init", "kernels.py:stacked")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: kernels.py:stacked: say what it is called with\n")
+    assert kmrun("init", "kernels.py:stacked", "--arg", "randn[8]:fp32").code == 0
+
+
+def test_a_name_that_is_no_word_in_yaml_is_quoted(kmrun, folder):
+    assert kmrun("init", "kernels.py:on", "-o", "on.yaml").code == 0
+    assert read_and_plan(folder / "on.yaml").read.suite.suite == "on"
+
+
+def test_a_keyword_keeps_its_name(kmrun):
+    ran = kmrun("init", "torch:clamp", "--arg", "randn[8]:fp32", "--arg", "min=0")
+    assert ran.code == 0
+    assert entries(ran.out)[1] == "min: {init: value, value: 0}"
