@@ -5,6 +5,7 @@ exit of a process waits for the destructors of its libraries, which may wait for
 """
 
 import contextlib
+import math
 import os
 import pickle
 import signal
@@ -12,18 +13,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from types import TracebackType
+from typing import Generic, Self, TypeVar
 
 from kmrun.device.bounded import NoAnswer
 from kmrun.errors import EnvironmentLacks
 
 PATIENCE_S = 5.0
 """After that a person is told what is waited for."""
-_LEFT_S = 1.0
+_LEFT_S, _OUTLIVES_S = 1.0, 5
 _CHILD = "import sys; sys.path[:] = {path!r}; from kmrun.device.apart import answer; answer()"
 
 Tell = Callable[[str], object]
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -31,72 +32,85 @@ class Crashed(EnvironmentLacks):
     """The process of a call died of a signal."""
 
 
-def apart(
-    what: str, seconds: float, tell: Tell | None, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-) -> T:
-    """Return what a module's function returns in a process of its own, or raise what it raises.
+class Apart(Generic[T]):
+    """A call of a module's function on its way in a process of its own. A context manager: leaving it ends that.
 
     Args:
         what: is asked, for a person: the subject of a sentence.
-        seconds: how long that may take; what still runs then is killed.
+        seconds: how long that may take.
         tell: is told after a while what is waited for.
-        call: a function of a module of kmrun's; it, its arguments and what it returns are pickled.
-        args: its arguments.
-        kwargs: its arguments by name.
-
-    Raises:
-        NoAnswer: it did not end in time.
-        Crashed: the process died of a signal.
+        call: a function of a module of kmrun's, with all its arguments bound; it and what it returns are pickled.
     """
-    # The same path as here, whatever stands in the folder that a person is in.
-    words = [sys.executable, "-P", "-c", _CHILD.format(path=sys.path)]
-    child = subprocess.Popen(
-        words,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is ours to hear of
-    )
-    asked = pickle.dumps((call, args, kwargs))
-    try:
-        found = _heard(child, asked, what, seconds, tell)
-    finally:
-        if child.poll() is None:
-            child.kill()
-            with contextlib.suppress(subprocess.TimeoutExpired):  # a call in the kernel may outlive even that
-                child.wait(_LEFT_S)
-        for stream in (child.stdin, child.stdout):
-            with contextlib.suppress(OSError):  # what was not sent yet has nobody to go to
-                if stream is not None:
-                    stream.close()
-    status = child.returncode
-    if found:
-        returned, outcome = pickle.loads(found)
-        if returned:
-            answered: T = outcome
-            return answered
-        raise outcome
-    if status < 0:
-        name = signal.Signals(-status).name if -status in list(signal.Signals) else f"signal {-status}"
-        raise Crashed(
-            f"{what} crashed when it was asked ({name})", "its library is broken, or not of this driver"
+
+    def __init__(self, what: str, seconds: float, tell: Tell | None, call: Callable[[], T]) -> None:
+        """Start the process."""
+        self._what, self._seconds, self._tell = what, seconds, tell
+        self._until = time.monotonic() + seconds
+        asked = pickle.dumps((call, seconds))
+        # The same path as here, whatever stands in the folder that a person is in.
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", "-c", _CHILD.format(path=sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is ours to hear of
         )
-    raise RuntimeError(f"asking {what} ended with status {status}, and no answer")
+        if self._child.stdin is not None:
+            with contextlib.suppress(OSError), self._child.stdin:  # it may have ended already
+                self._child.stdin.write(asked)
+            self._child.stdin = None
+
+    def __enter__(self) -> Self:
+        """Return itself: the call is on its way already."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the process, if it has not ended."""
+        if self._child.poll() is None:
+            self._child.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # a call in the kernel may outlive even that
+                self._child.wait(_LEFT_S)
+        if self._child.stdout is not None:
+            self._child.stdout.close()
+
+    def outcome(self) -> T:
+        """Return what the function returns, or raise what it raises.
+
+        Raises:
+            NoAnswer: it did not end in time.
+            Crashed: the process died of a signal.
+        """
+        found, status = self._heard(), self._child.returncode
+        if found:
+            returned, outcome = pickle.loads(found)
+            if returned:
+                answered: T = outcome
+                return answered
+            raise outcome
+        if status < 0:
+            name = signal.Signals(-status).name if -status in list(signal.Signals) else f"signal {-status}"
+            hint = "its library is broken, or not of this driver"
+            raise Crashed(f"{self._what} crashed when it was asked ({name})", hint)
+        raise RuntimeError(f"asking {self._what} ended with status {status}, and no answer")
+
+    def _heard(self) -> bytes:
+        patience = min(PATIENCE_S, self._seconds)
+        try:
+            return self._child.communicate(timeout=patience)[0]
+        except subprocess.TimeoutExpired:
+            if self._tell is not None and patience < self._seconds:
+                self._tell(f"waiting for {self._what}, for at most {self._seconds:g} s\n")
+        try:
+            return self._child.communicate(timeout=max(self._until - time.monotonic(), 0.0))[0]
+        except subprocess.TimeoutExpired:
+            raise NoAnswer(self._what, self._seconds) from None
 
 
-def _heard(
-    child: subprocess.Popen[bytes], asked: bytes, what: str, seconds: float, tell: Tell | None
-) -> bytes:
-    until = time.monotonic() + seconds
-    patience = min(PATIENCE_S, seconds)
-    try:
-        return child.communicate(asked, timeout=patience)[0]
-    except subprocess.TimeoutExpired:
-        if tell is not None and patience < seconds:
-            tell(f"waiting for {what}, for at most {seconds:g} s\n")
-    try:
-        return child.communicate(timeout=max(until - time.monotonic(), 0.0))[0]
-    except subprocess.TimeoutExpired:
-        raise NoAnswer(what, seconds) from None
+def apart(what: str, seconds: float, tell: Tell | None, call: Callable[[], T]) -> T:
+    """Return what a function returns in a process of its own, or raise what it raises; see `Apart`."""
+    with Apart(what, seconds, tell, call) as asked:
+        return asked.outcome()
 
 
 def answer() -> None:
@@ -104,9 +118,11 @@ def answer() -> None:
     # What a library prints must not stand between.
     out = os.dup(1)
     os.dup2(2, 1)
-    call, args, kwargs = pickle.loads(sys.stdin.buffer.read())
+    call, seconds = pickle.loads(sys.stdin.buffer.read())
+    if hasattr(signal, "alarm"):  # who asked may be gone by then
+        signal.alarm(math.ceil(seconds) + _OUTLIVES_S)
     try:
-        outcome = (True, call(*args, **kwargs))
+        outcome = (True, call())
     except (EnvironmentLacks, NoAnswer) as error:
         outcome = (False, error)
     with os.fdopen(out, "wb") as stream:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from kmrun.device.apart import Tell, apart
+from kmrun.device.apart import Apart, Tell, apart
 from kmrun.device.bounded import NoAnswer, bounded, bounded_each
 from kmrun.device.cuda_driver import CudaDevice, CudaDriver
 from kmrun.device.driver_library import NoDevice, NoDriver
@@ -57,11 +57,28 @@ class Vendor:
         return not isinstance(self.failure, NoDriver | NoDevice)
 
 
-def vendor(kind: Kind, only: int | None = None, tell: Tell | None = None) -> Vendor:
-    """Ask a vendor's driver for all its devices, or for the one that is wanted; a failure is kept, not raised."""
+def vendors(only: int | None = None, tell: Tell | None = None) -> tuple[Vendor, Vendor]:
+    """Ask NVIDIA's driver and AMD's for all their devices, or for the one that is wanted, counted over both.
+
+    A failure is kept, not raised. `tell` is told what is waited for, should that take long.
+    """
+    if only is None:
+        with _asked("cuda", None, tell) as first, _asked("hip", None, tell) as second:
+            return _told("cuda", first), _told("hip", second)
+    with _asked("cuda", only, tell) as first:
+        nvidia = _told("cuda", first)
+    with _asked("hip", only - nvidia.count, tell) as second:
+        return nvidia, _told("hip", second)
+
+
+def _asked(kind: Kind, only: int | None, tell: Tell | None) -> Apart[Vendor]:
     limit_s = DRIVER_S + DEVICE_S + _START_S
+    return Apart(_WHO[kind], limit_s, tell, partial(_ask_all, kind, only, DRIVER_S, DEVICE_S))
+
+
+def _told(kind: Kind, asked: Apart[Vendor]) -> Vendor:
     try:
-        return apart(_WHO[kind], limit_s, tell, _ask_all, kind, only, DRIVER_S, DEVICE_S)
+        return asked.outcome()
     except NoAnswer as silent:
         return Vendor(kind, failure=EnvironmentLacks(str(silent), _LOST))
     except EnvironmentLacks as error:
@@ -90,7 +107,7 @@ def hip_device(index: int, tell: Tell | None = None, seconds: float | None = Non
 
 def _one(kind: Kind, index: int, tell: Tell | None, seconds: float | None) -> Any:
     try:
-        return apart(_WHO[kind], seconds or DRIVER_S, tell, _ask_one, kind, index)
+        return apart(_WHO[kind], seconds or DRIVER_S, tell, partial(_ask_one, kind, index))
     except NoAnswer as silent:
         raise EnvironmentLacks(str(silent), _LOST) from silent
 

@@ -1,8 +1,8 @@
 """Everything that the drivers in this machine say of its GPUs, and how that compares with the card database."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from kmrun.core.card import Card
@@ -12,7 +12,7 @@ from kmrun.device.apart import Crashed, Tell, apart
 from kmrun.device.bounded import NoAnswer
 from kmrun.device.cuda_driver import CudaDevice
 from kmrun.device.driver_library import NoDriver
-from kmrun.device.drivers import Vendor, vendor
+from kmrun.device.drivers import Vendor, vendors
 from kmrun.device.local_card import card_of
 from kmrun.device.rocm import HipDevice
 from kmrun.device.sensor_blocks import Blocks, nvml_blocks, smi_blocks
@@ -94,12 +94,11 @@ def gpus(catalogue: Matching, only: int | None = None, tell: Tell | None = None)
     Raises:
         EnvironmentLacks: there are GPUs, but not that one.
     """
-    nvidia, amd = _vendors(only, tell)
-    vendors = (nvidia, amd)
+    both = nvidia, amd = vendors(only, tell)
     total = nvidia.count + amd.count
     if only is not None and total and not 0 <= only < total:
         raise EnvironmentLacks(f"no GPU {only} in this machine", f"GPUs here: 0 to {total - 1}")
-    failures = [vendor.failure for vendor in vendors if vendor.failure is not None and vendor.there]
+    failures = [vendor.failure for vendor in both if vendor.failure is not None and vendor.there]
     failures += [*nvidia.lost, *amd.lost]
     if not total and not failures:
         failures = [_none(nvidia, amd)]
@@ -110,21 +109,10 @@ def gpus(catalogue: Matching, only: int | None = None, tell: Tell | None = None)
     for device in hip:
         facts = replace(_hip_facts(device, catalogue), index=device.index + nvidia.count)
         devices.append(_with_sensors(facts, device.index, smi))
-    versions: dict[str, str] = {
-        vendor.kind: vendor.version for vendor in vendors if vendor.version is not None
-    }
+    versions: dict[str, str] = {vendor.kind: vendor.version for vendor in both if vendor.version is not None}
     if nvml.driver:
         versions["nvidia_driver"] = nvml.driver
     return Gpus(tuple(devices), versions, tuple(failures))
-
-
-def _vendors(only: int | None, tell: Tell | None) -> tuple[Vendor, Vendor]:
-    if only is not None:
-        nvidia = vendor("cuda", only, tell)
-        return nvidia, vendor("hip", only - nvidia.count, tell)
-    with ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(vendor, kind, None, tell) for kind in ("cuda", "hip")]
-        return asked[0].result(), asked[1].result()
 
 
 def _blocks(who: str, ask: Callable[[Sequence[Any], float], Blocks], devices: Sequence[Any]) -> Blocks:
@@ -132,9 +120,8 @@ def _blocks(who: str, ask: Callable[[Sequence[Any], float], Blocks], devices: Se
     if not devices:
         return Blocks()
     try:
-        return apart(
-            who, _CALLS * sensor_blocks.SENSORS_S + _START_S, None, ask, devices, sensor_blocks.SENSORS_S
-        )
+        limit_s = _CALLS * sensor_blocks.SENSORS_S + _START_S
+        return apart(who, limit_s, None, partial(ask, devices, sensor_blocks.SENSORS_S))
     except (NoAnswer, Crashed) as lost:
         return Blocks(notes=dict.fromkeys((device.index for device in devices), str(lost)))
 

@@ -14,6 +14,7 @@ import torch
 from kmrun.core.measurement import Bandwidth, Ceilings, MatmulRate
 from kmrun.measure.bound import ran_out_of_memory
 from kmrun.measure.dtypes import torch_dtype
+from kmrun.measure.faults import SideFault
 from kmrun.measure.timer import CpuStopwatch, CudaStopwatch, Stopwatch, quiet_collector
 
 _LADDER = tuple(4**power for power in range(8, 16))
@@ -97,6 +98,8 @@ def _fastest_matmul(
     for n in sizes or ((512, 1024, 2048) if device.type == "cpu" else (4096, 8192)):
         try:
             call = _matmul_call(device, dtype, torch_dtype(dtype, device), n)
+        except SideFault:
+            return ()  # no dtype of this torch
         except Exception as error:
             if found and ran_out_of_memory(error):
                 break  # the smaller ones fitted
@@ -115,20 +118,25 @@ def _matmul_call(
 ) -> Callable[[], object] | None:
     with torch.no_grad():
         a, b = (torch.randn(n, n, device=device) for _ in range(2))
-        if dtype == "int8":
-            call = _int8_call(a, b)
-        elif dtype.startswith("fp8"):
-            call = _fp8_call(a, b, storage)
-        else:
-            left, right = a.to(storage), b.to(storage)
-            call = lambda: torch.mm(left, right)  # noqa: E731
         try:
+            call = _bound_matmul(a, b, dtype, storage)
             call()
         except (RuntimeError, NotImplementedError) as error:
             if ran_out_of_memory(error):
                 raise
-            return None  # this torch has no such matmul for this device: no ceiling then, never a guess
+            return (
+                None  # this torch has no such matrices, or no matmul of them: no ceiling then, never a guess
+            )
         return call
+
+
+def _bound_matmul(a: torch.Tensor, b: torch.Tensor, dtype: str, storage: torch.dtype) -> Callable[[], object]:
+    if dtype == "int8":
+        return _int8_call(a, b)
+    if dtype.startswith("fp8"):
+        return _fp8_call(a, b, storage)
+    left, right = a.to(storage), b.to(storage)
+    return lambda: torch.mm(left, right)
 
 
 def _int8_call(a: torch.Tensor, b: torch.Tensor) -> Callable[[], object]:

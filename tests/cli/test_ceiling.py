@@ -181,6 +181,16 @@ def test_this_machine_is_really_measured() -> None:
     assert found["device"]["kind"] == "cpu"
 
 
+def test_a_dtype_that_torch_cannot_multiply_has_no_figure() -> None:
+    unknown = ("int4", "uint4", "fp6_e3m2", "bool")
+    done = run(
+        "--mb", "1", "--matmul-n", "64", "--json", *(word for name in unknown for word in ("--dtype", name))
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["matmuls"], found["missing_dtypes"]) == ([], list(unknown))
+
+
 def test_what_does_not_fit_is_a_sentence() -> None:
     done = run("--mb", "1e9")
     assert (done.returncode, done.stdout) == (3, "")

@@ -328,6 +328,21 @@ def test_a_driver_that_never_starts_is_given_up(nvidia: Path, command: str) -> N
     assert "Traceback" not in done.stderr
 
 
+def test_an_interrupt_waits_for_no_driver(nvidia: Path) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from kmrun.device import apart\n"
+        "apart.PATIENCE_S = 0.1\n"
+        "from kmrun.cli import streams\n"
+        "streams.say = lambda text: os.kill(os.getpid(), signal.SIGINT)\n"  # told what it waits for, a person ends it
+        "from kmrun.cli import main\nmain()"
+    )
+    begin = time.monotonic()
+    done = run(nvidia, ["-c", script, "info"], limit_s=30, FAKE_CUDA_INIT="hang")
+    assert time.monotonic() - begin < 30  # the driver has 40
+    assert done.returncode == 130
+
+
 def test_nvml_that_crashes_costs_its_block(nvidia: Path) -> None:
     found = document(nvidia, "info", FAKE_NVML_MODE="crash")
     assert [device["nvml"] for device in found["devices"]] == [None, None]

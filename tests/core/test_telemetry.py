@@ -116,3 +116,17 @@ def test_crosses_as_plain_data() -> None:
     seen = [Reading(0.0, sm_mhz=900, throttle=("sw_power_cap",)), Reading(1.0, power_w=50.0)]
     found = telemetry(seen, 0.0, 1.0, source="nvml", note="x")
     assert from_plain(Telemetry, json.loads(json.dumps(to_plain(found)))) == found
+
+
+@pytest.mark.parametrize(
+    "counter",
+    [
+        [0.0, 50.0, 2.0, 3.0, 120.0],  # wrapped, and went on beyond where it began
+        [100.0, 100.0, 0.0, 50.0, 100.0],  # begun anew
+        [0.0, 1e9, 2e9, 3e9, 4e9],  # no board draws that
+        [7.0] * 5,  # stuck
+    ],
+)
+def test_a_counter_that_cannot_be_believed_gives_way_to_the_power_readings(counter: list[float]) -> None:
+    readings = [Reading(0.5 * at, power_w=300.0, energy_j=energy) for at, energy in enumerate(counter)]
+    assert telemetry(readings, 0.0, 2.0, fresh_s=0.6).power_w == 300.0

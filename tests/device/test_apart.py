@@ -3,11 +3,12 @@
 import os
 import signal
 import time
+from functools import partial
 
 import pytest
 
 from kmrun.device import apart as module
-from kmrun.device.apart import Crashed, apart
+from kmrun.device.apart import Apart, Crashed, apart
 from kmrun.device.bounded import NoAnswer
 from kmrun.errors import EnvironmentLacks
 
@@ -26,7 +27,7 @@ def wrong() -> None:
 
 
 def test_returns_what_the_call_returns() -> None:
-    assert apart("a library", 60, None, returning, 6, right=7) == 42
+    assert apart("a library", 60, None, partial(returning, 6, right=7)) == 42
     assert apart("a library", 60, None, os.getpid) != os.getpid()
 
 
@@ -51,19 +52,17 @@ def test_one_that_hangs_is_told_of_and_ended(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(module, "PATIENCE_S", 0.05)
     told: list[str] = []
     with pytest.raises(NoAnswer, match=r"a library did not answer within 0\.2 s"):
-        apart("a library", 0.2, told.append, time.sleep, 600)
+        apart("a library", 0.2, told.append, partial(time.sleep, 600))
     assert told == ["waiting for a library, for at most 0.2 s\n"]
 
 
-def test_an_interrupt_ends_the_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = []
-
-    def interrupted(child, *_: object) -> bytes:
-        begun.append(child)
+def test_leaving_ends_the_process() -> None:
+    with pytest.raises(KeyboardInterrupt), Apart("a library", 60, None, partial(time.sleep, 600)) as asked:
         raise KeyboardInterrupt
+    assert asked._child.returncode == -signal.SIGKILL
 
-    monkeypatch.setattr(module, "_heard", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        apart("a library", 60, None, time.sleep, 600)
-    (child,) = begun
-    assert child.returncode == -signal.SIGKILL
+
+@pytest.mark.skipif(not hasattr(signal, "alarm"), reason="needs alarms")
+def test_one_that_nobody_waits_for_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Apart("a library", 0.5, None, partial(time.sleep, 600)) as asked:
+        assert asked._child.wait(120) == -signal.SIGALRM
