@@ -6,6 +6,7 @@
      |   +- UnknownName (2)    a card, model, case or code that does not exist, with the nearest ones
      +- EnvironmentLacks (3)   torch, a driver, a device or a permission is missing
      |   +- OutputLost (3)     standard output or error cannot be written
+     +- KernelBroken (1)       the kernel under test does what it must not
      +- Interrupted (130)      Ctrl-C
 
 Anything else that escapes is kmrun's own bug, and keeps its traceback.
@@ -49,6 +50,12 @@ class EnvironmentLacks(KmrunError):
 
 class OutputLost(EnvironmentLacks):
     """What was to be printed cannot be: the disk is full, the terminal is gone."""
+
+
+class KernelBroken(KmrunError):
+    """The kernel under test does what it must not; a run makes a verdict of that, `exec` has none."""
+
+    exit_code = 1
 
 
 class Interrupted(KmrunError):

@@ -75,13 +75,19 @@ _IMPORTING = ("<frozen importlib", importlib.__file__)
 def _show_from_the_kernel_on(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print a traceback without the frames that lead to the user's code; where none is the user's, print all."""
+    """Print a traceback without the frames that lead to the user's code.
+
+    A function written in C has no frames: then the error stands alone. Our own bug keeps all of them.
+    """
+    from kmrun.measure.bound import is_ours
+
     own, below, frame = str(Path(kmrun.__file__).parent), trace, trace
     while frame is not None:
         if frame.tb_frame.f_code.co_filename.startswith(own):
             below = frame.tb_next
         frame = frame.tb_next
-    raised_by_us = below is None
+    if below is None and is_ours(error):
+        below = trace
     while below is not None and below.tb_frame.f_code.co_filename.startswith(_IMPORTING):
         below = below.tb_next
-    traceback.print_exception(kind, error, trace if raised_by_us else below)
+    traceback.print_exception(kind, error, below)

@@ -14,7 +14,7 @@ from kmrun.core.case import Case, Implementation
 from kmrun.core.measurement import FaultKind
 from kmrun.measure import inputs, machine, outputs, returned
 from kmrun.measure.copies import tensors_in
-from kmrun.measure.faults import OWN_CODE, SideFault, one_line, traceback_tail
+from kmrun.measure.faults import OWN_CODE, SideFault, one_line, traceback_tail, what_it_did
 from kmrun.measure.fork_guard import end_if_child
 from kmrun.measure.target import TargetError, resolve
 from kmrun.measure.writes import Writes, hash_bytes
@@ -158,7 +158,7 @@ def user_code(loaded: Loaded) -> Iterator[None]:
         raise
     except BaseException as error:
         end_if_child()
-        if _is_ours(error):
+        if is_ours(error):
             raise
         raise _fault(error, who, fault) from error
 
@@ -175,24 +175,24 @@ def ran_out_of_memory(error: BaseException) -> bool:
 def _fault(error: BaseException, who: str, fault: FaultKind) -> SideFault:
     text, detail = one_line(error), traceback_tail(error)
     if isinstance(error, SystemExit):
-        return SideFault("exited", f"{who} called exit({error.code!r})", fault, detail)
+        return SideFault("exited", f"{who} {what_it_did(error)}", fault, detail)
     if isinstance(error, ModuleNotFoundError):
         sentence = f"{who} needs the module {error.name!r}, which is not installed"
         return SideFault("module_missing", sentence, "environment", detail)
     if ran_out_of_memory(error):
         return SideFault("out_of_memory", f"{who} ran out of memory: {one_line(error)}", fault, detail)
     code = "device_error" if any(sign in text for sign in _DEVICE_ERRORS) else "raised"
-    return SideFault(code, f"{who} raised {one_line(error)}", fault, detail)
+    return SideFault(code, f"{who} {what_it_did(error)}", fault, detail)
 
 
 _CALL_SITES = frozenset(
-    {"_run", "batch_ns", "notice_synchronising", "call", "bind", "_forward_outputs", "gradients"}
+    {"_run", "batch_ns", "notice_synchronising", "call", "_call", "bind", "_forward_outputs", "gradients"}
 )
 """kmrun's functions that call user code directly: an error raised right there may be a C function's."""
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Whether an error was raised by kmrun's own code: then it is a bug, and must not be blamed on the user."""
+def is_ours(error: BaseException) -> bool:
+    """Return whether kmrun's own code raised an error: then it is a bug, and must not be blamed on the user."""
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1]
     return last.filename.startswith(OWN_CODE) and last.name not in _CALL_SITES

@@ -10,7 +10,7 @@ from kmrun.core.measurement import OutputCheck
 from kmrun.measure import machine, metrics
 from kmrun.measure.copies import copy_tree
 from kmrun.measure.dtypes import epsilon, short_name, torch_dtype
-from kmrun.measure.faults import SideFault, one_line, traceback_tail
+from kmrun.measure.faults import SideFault, traceback_tail, what_it_did
 from kmrun.measure.metrics import Verdict
 from kmrun.measure.references import compute_reference, own_reference, references
 from kmrun.measure.slabs import Pair
@@ -157,7 +157,7 @@ def _holds(
         raise
     except BaseException as error:
         raise CheckError(
-            "property_raised", f"property {target} raised {one_line(error)}", "suite", traceback_tail(error)
+            "property_raised", f"property {target} {what_it_did(error)}", "suite", traceback_tail(error)
         ) from error
     return _truth(answer, target)
 

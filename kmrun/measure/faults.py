@@ -1,6 +1,7 @@
 """What a side reports when user code, a suite or the machine lets it down: it becomes a Finding."""
 
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -64,17 +65,28 @@ def traceback_tail(error: BaseException, lines: int = TAIL_LINES) -> str:
     return "\n".join(text.rstrip().splitlines()[-lines:])
 
 
-def _message(error: BaseException) -> str:
-    """Return `str(error)` as text that any stream can carry; user exceptions may raise when they are printed."""
+def _text(value: object, show: Callable[[object], str]) -> str:
+    """Return a value as text that any stream can carry; what user code made may raise when it is printed."""
     try:
-        text = str(error)
-    except Exception as unprintable:
+        text = show(value)
+    except BaseException as unprintable:  # also an exit() in there
         return f"(printing it raised {type(unprintable).__name__})"
     return text.encode(errors="backslashreplace").decode()
 
 
 def one_line(error: BaseException) -> str:
     """Return `ValueError: first line of the message`, at most 200 characters."""
-    message = _message(error).strip().splitlines()
+    message = _text(error, str).strip().splitlines()
     text = f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
+    return _short(text)
+
+
+def _short(text: str) -> str:
     return text if len(text) <= 200 else text[:197] + "..."
+
+
+def what_it_did(error: BaseException) -> str:
+    """Return `raised ValueError: ...`, or `called exit(3)`: what a person wrote, not what Python makes of it."""
+    if isinstance(error, SystemExit):
+        return f"called exit({_short(' '.join(_text(error.code, repr).split()))})"
+    return f"raised {one_line(error)}"

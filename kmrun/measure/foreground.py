@@ -6,18 +6,24 @@ the kernel is shown as it was raised, so that `python -m pdb -m kmrun exec` stop
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import torch
 
 from kmrun.core.case import Case
 from kmrun.device import cpu
-from kmrun.errors import EnvironmentLacks, InvalidInput
+from kmrun.errors import EnvironmentLacks, InvalidInput, KernelBroken
 from kmrun.measure import inputs, machine, outputs
 from kmrun.measure.bound import bind, load
-from kmrun.measure.faults import SideFault
+from kmrun.measure.faults import SideFault, what_it_did
 from kmrun.measure.timer import Flusher
 
 Choose = Callable[[str], Case]
+
+
+class Exited(Exception):
+    """User code called `exit()`; its traceback is that of the call. SystemExit would end us without a word."""
 
 
 def run_alone(choose: Choose, device_name: str, calls: int, cold: bool, seed: int) -> None:
@@ -33,38 +39,50 @@ def run_alone(choose: Choose, device_name: str, calls: int, cold: bool, seed: in
     Raises:
         InvalidInput: its target or an input cannot be had.
         EnvironmentLacks: a module that it needs is missing.
+        KernelBroken: what it returns cannot be differentiated.
+        Exited: user code called `exit()`.
         BaseException: what the kernel, its module, its `setup` or an `init: call` raised, as it was raised.
     """
     try:
-        device = machine.find_device(device_name)
-        case = choose(machine.kind_of(device))
-        machine.set_math_flags(case)
-        torch.set_num_threads(cpu.usable_cores())
-        loaded = load(case, case.implementation, "kernel", "the kernel")
-        named = inputs.build(case, seed, device)
-        grads = {}
-        if case.mode != "forward":
-            args, kwargs = inputs.call_arguments(case, named)
-            grads = inputs.draw_grads(
-                case, outputs.collect(case, loaded.function(*args, **kwargs), named), seed
-            )
-        bound = bind(case, loaded, named, grads, device)
+        _prepare_and_call(choose, device_name, calls, cold, seed)
+    except SystemExit as error:
+        raise _exited(f"the kernel {what_it_did(error)}", error) from None
     except SideFault as fault:
         raised = _raised_by_user_code(fault)
         if raised is not None:
             raise raised from None
-        lacks = fault.fault == "environment"
-        raise (EnvironmentLacks if lacks else InvalidInput)(fault.sentence) from fault
+        kinds = {"environment": EnvironmentLacks, "kernel": KernelBroken}
+        raise kinds.get(fault.fault, InvalidInput)(fault.sentence) from fault
+
+
+def _prepare_and_call(choose: Choose, device_name: str, calls: int, cold: bool, seed: int) -> None:
+    device = machine.find_device(device_name)
+    case = choose(machine.kind_of(device))
+    machine.set_math_flags(case)
+    torch.set_num_threads(cpu.usable_cores())
+    loaded = load(case, case.implementation, "kernel", "the kernel")
+    named = inputs.build(case, seed, device)
+    grads = {}
+    if case.mode != "forward":
+        args, kwargs = inputs.call_arguments(case, named)
+        forward = outputs.collect(case, call(partial(loaded.function, *args, **kwargs)), named)
+        grads = inputs.draw_grads(case, forward, seed)
+    thunk = bind(case, loaded, named, grads, device).thunk
     flush = Flusher(machine.cache_bytes(device), device) if cold else None
-    bound.thunk()
+    call(thunk)
     _synchronize(device)
     with _profiler(device):
         for index in range(calls):
             if flush is not None:
                 flush()
             with _range(device, f"{case.id} {index}"):
-                bound.thunk()
+                call(thunk)
         _synchronize(device)
+
+
+def call(thunk: Callable[[], Any]) -> Any:
+    """Call user code. `bound.is_ours` knows this function by its name."""
+    return thunk()
 
 
 def _raised_by_user_code(fault: SideFault) -> BaseException | None:
@@ -73,8 +91,12 @@ def _raised_by_user_code(fault: SideFault) -> BaseException | None:
         return None
     found: BaseException | None = fault
     while isinstance(found, SideFault):
-        found = found.__cause__
-    return None if isinstance(found, SystemExit) else found  # which would end us without a word
+        last, found = found, found.__cause__
+    return _exited(last.sentence, found) if isinstance(found, SystemExit) else found
+
+
+def _exited(sentence: str, error: SystemExit) -> Exited:
+    return Exited(sentence).with_traceback(error.__traceback__)
 
 
 def _synchronize(device: torch.device) -> None:

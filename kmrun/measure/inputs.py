@@ -15,7 +15,7 @@ from kmrun.core.plain import from_plain
 from kmrun.measure import machine
 from kmrun.measure.builders import FILLERS, NOT_BUILT_YET, InputError
 from kmrun.measure.dtypes import torch_dtype, unusable
-from kmrun.measure.faults import SideFault, one_line, traceback_tail
+from kmrun.measure.faults import SideFault, one_line, traceback_tail, what_it_did
 from kmrun.measure.target import resolve
 
 __all__ = [
@@ -280,7 +280,7 @@ def _call(argument: Argument, case: Case, seed: int, named: Mapping[str, Any]) -
     except SideFault:
         raise
     except BaseException as error:
-        sentence = f"{argument.name}: {argument.options['target']} raised {one_line(error)}"
+        sentence = f"{argument.name}: {argument.options['target']} {what_it_did(error)}"
         raise InputError("input_raised", sentence, "suite", traceback_tail(error)) from error
     made = _usable(made, f"{argument.name}: {argument.options['target']} returned")
     if argument.requires_grad:

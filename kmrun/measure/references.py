@@ -13,7 +13,7 @@ from kmrun.core.case import Argument, Case
 from kmrun.measure import outputs, returned
 from kmrun.measure.copies import copy_tree, tensors_in
 from kmrun.measure.dtypes import computable, short_name, torch_dtype, wider
-from kmrun.measure.faults import SideFault, one_line, traceback_tail
+from kmrun.measure.faults import SideFault, traceback_tail, what_it_did
 from kmrun.measure.inputs import call_arguments_for
 from kmrun.measure.writes import Writes
 
@@ -194,7 +194,7 @@ def _evaluate(
     except (
         BaseException
     ) as error:  # also its exit() and KeyboardInterrupt: a person's interrupt never comes here
-        sentence = f"{who} raised {one_line(error)}"
+        sentence = f"{who} {what_it_did(error)}"
         raise ReferenceFault("reference_raised", sentence, "suite", traceback_tail(error)) from error
     if remarks is not None:
         remarks += [

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from kmrun.core.measurement import FaultKind
-from kmrun.measure.faults import SideFault, one_line, traceback_tail
+from kmrun.measure.faults import SideFault, traceback_tail, what_it_did
 
 
 class TargetError(SideFault):
@@ -76,12 +76,10 @@ def _user_imports(spec: str, place: str) -> Iterator[None]:
         raise TargetError("module_missing", sentence, "environment", traceback_tail(error)) from error
     except BaseException as error:
         fault: FaultKind = "kernel"
-        code, sentence = "import_raised", f"importing {place} raised {one_line(error)}"
+        code, sentence = "import_raised", f"importing {place} {what_it_did(error)}"
         if isinstance(error, ImportError) and "shared object file" in str(error):
             code, fault = "module_missing", "environment"
             sentence = f"{spec} needs a library that is not here: {str(error).splitlines()[0]}"
-        elif isinstance(error, SystemExit):
-            sentence = f"importing {place} called exit({error.code!r})"
         raise TargetError(code, sentence, fault, traceback_tail(error)) from error
 
 

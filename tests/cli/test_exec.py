@@ -59,6 +59,20 @@ def make(**seen):
     raise ValueError("no such input")
 
 
+def leave(*_, **__):
+    import sys
+
+    sys.exit(7)
+
+
+def plan_to_leave(x):
+    return leave
+
+
+def detach(x):
+    return x.detach() * 2
+
+
 def mute(x):
     import sys
 
@@ -171,11 +185,75 @@ def test_a_kernel_may_take_standard_output_away(folder, name):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_module_that_exits_is_told(folder):
-    (folder / "suite.yaml").write_text(ONE.replace("TARGET", "leaving.py:f").replace("INIT", ONES))
+LEAVING = "    sys.exit(7)\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "init", "who", "line"),
+    [
+        ("kernels.py:leave", ONES, "the kernel", LEAVING),
+        ("kernels.py:plan_to_leave, setup: kernels.py:plan_to_leave", ONES, "the kernel", LEAVING),
+        ("kernels.py:count, setup: kernels.py:leave", ONES, "the kernel", LEAVING),
+        ("leaving.py:f", ONES, "importing leaving.py", "sys.exit(7)\n"),
+        ("kernels.py:count", "{init: call, target: kernels.py:leave}", "x: kernels.py:leave", LEAVING),
+    ],
+)
+def test_user_code_that_exits_is_told_with_its_place(folder, target, init, who, line):
+    target, _, setup = target.partition(", ")
+    text = ONE.replace("TARGET", f"{target}\n    {setup}").replace("INIT", init)
+    (folder / "suite.yaml").write_text(text)
     (folder / "leaving.py").write_text("import sys\nsys.exit(7)\n")
     done = run(folder, "--device", "cpu")
-    assert (done.returncode, done.stderr) == (2, "error: importing leaving.py called exit(7)\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith(f"{who} called exit(7)\n")
+    assert line in done.stderr
+    assert "foreground.py" not in done.stderr
+
+
+def test_a_debugger_stops_where_the_kernel_exits(folder):
+    (folder / "suite.yaml").write_text(ONE.replace("TARGET", "kernels.py:leave").replace("INIT", ONES))
+    pdb = (sys.executable, "-m", "pdb", "-c", "continue", "-m", "kmrun")
+    done = run(folder, "--device", "cpu", interpreter=pdb, typed="where\nquit\n")
+    assert "Post mortem debugger" in done.stdout
+    assert "-> sys.exit(7)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "init", "start"),
+    [
+        ("torch:mv", ONES, "TypeError: "),
+        ("kernels.py:count, setup: torch:mv", ONES, "TypeError: "),
+        ("kernels.py:count", "{init: call, target: torch:mv}", "TypeError: "),
+        ("sys:exit", ONES, "kmrun.measure.foreground.Exited: the kernel called exit(tensor("),
+    ],
+)
+def test_an_error_of_a_function_in_c_stands_alone(folder, target, init, start):
+    target, _, setup = target.partition(", ")
+    text = ONE.replace("TARGET", f"{target}\n    {setup}").replace("INIT", init)
+    (folder / "suite.yaml").write_text(text)
+    done = run(folder, "--device", "cpu")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(start)
+
+
+def test_a_fault_of_kmrun_s_own_keeps_its_frames(folder):
+    broken = (
+        "import sys, kmrun.measure.foreground as f\n"
+        "f.inputs.build = None\n"
+        "from kmrun.cli import main\n"
+        "main()\n"
+    )
+    done = run(folder, "-k", "broken", "--device", "cpu", interpreter=(sys.executable, "-c", broken))
+    assert done.returncode == 1
+    assert "foreground.py" in done.stderr
+
+
+def test_what_cannot_be_differentiated_is_the_kernel_s_fault(folder):
+    text = ONE.replace("TARGET", "kernels.py:detach\n    mode: backward")
+    (folder / "suite.yaml").write_text(text.replace("INIT", ONES.replace("}", ", requires_grad: true}")))
+    done = run(folder, "--device", "cpu")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: output o carries no graph")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from kmrun.cli.interrupts import ignore_from_now_on, interrupt_once
+from kmrun.errors import Interrupted
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sends signals")
 
@@ -66,6 +67,37 @@ def test_an_interrupt_while_imports_go_on_is_quiet(tmp_path, number):
     os.kill(child.pid, number)
     out, err = child.communicate()
     assert (child.returncode, out, err) == (130, "", "")
+
+
+INTERRUPTED_IMPORT = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{name}":
+            eval("interrupt()")  # CPython remembers one that leaves such a text
+
+def interrupt():
+    raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from kmrun.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["kmrun.cli.start", "kmrun.cli.interrupts", "kmrun.cli.app", "kmrun.errors", "kmrun.cli.check"]
+)
+def test_an_interrupt_while_any_module_is_imported_is_quiet(name):
+    words = [sys.executable, "-c", INTERRUPTED_IMPORT.format(name=name), "check", "none.yaml"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    told = "interrupted\n" if name == "kmrun.cli.check" else ""  # by then there is somebody to tell it
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", told)
+
+
+def test_the_exit_code_is_the_one_of_the_error():
+    assert Interrupted.exit_code == 130
 
 
 @pytest.mark.parametrize("number", NUMBERS)
