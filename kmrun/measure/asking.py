@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kmrun.core.case import Case
 from kmrun.core.measurement import Finding
+from kmrun.core.plain import to_plain
 from kmrun.measure import findings, roles
 from kmrun.measure.side import Died, Idle, Side, SideBug, Stopped, TimedOut
 
@@ -65,6 +66,26 @@ class Asking:
         limit = timeout_s or (max(first, later) if op in FIRST_CALLS else later)
         return self._ask(self.side_of_judge(), findings.JUDGE, op, limit, arguments)
 
+    def begin(self, find: Callable[[], Side], ask: Callable[..., Any]) -> None:
+        """Hand the case to a side; one that an earlier case left unusable is replaced.
+
+        No code of this case has run yet, so that whatever goes wrong here the first time is not its fault.
+
+        Args:
+            find: returns the side, a fresh one where the last is gone.
+            ask: asks it, as `kernel` and `judge` do.
+
+        Raises:
+            Over: a fresh side cannot take the case.
+        """
+        plain, side = to_plain(self.case), find()
+        try:
+            side.ask("begin", self.case.first_call_timeout_s, case=plain)
+        except (Stopped, Died, TimedOut, SideBug):
+            side.bury()
+            find()
+            ask("begin", case=plain)
+
     def _ask(
         self, side: Side, who: findings.Who, op: str, timeout_s: float | None, arguments: dict[str, Any]
     ) -> Any:
@@ -80,8 +101,8 @@ class Asking:
         try:
             answer = side.ask(op, timeout_s, **arguments)
         except Stopped as stopped:
-            if stopped.finding.code == "device_error":
-                side.bury()  # the context is poisoned
+            if stopped.finding.code in ("device_error", "limits_lowered"):
+                side.bury()  # the context is poisoned, the process crippled
             self.over(stopped.finding)
         except SideBug as bug:
             if not of_kernel:

@@ -14,6 +14,7 @@ from kmrun.measure.copies import Pool
 from kmrun.measure.exchange import Arena
 from kmrun.measure.placement import Placement
 from kmrun.measure.protocol import VERSION
+from kmrun.measure.spoiled import limits
 from kmrun.measure.timer import Flusher, Stopwatch
 from kmrun.measure.yardstick_operations import YardstickOperations
 
@@ -31,6 +32,8 @@ class MachineOperations(YardstickOperations, ArenaOperations):
         self._flusher: Flusher | None = None
         self._opening: dict[str, Any] = {}
         self._placement = Placement(1)
+        self._limits: dict[str, float] | None = None
+        """What the system allowed this process before any case."""
 
     def foresee(self, device: str) -> str:
         """Return the kind of the device that `open` is going to choose, before it is touched."""
@@ -63,6 +66,7 @@ class MachineOperations(YardstickOperations, ArenaOperations):
             facts = machine.cpu_facts(threads)
         else:
             facts = machine.gpu_facts(self._device)
+        self._limits = limits()
         return {"version": VERSION, "device": facts, "torch": machine.torch_facts()}
 
     def use_device(self) -> None:
@@ -124,3 +128,11 @@ class MachineOperations(YardstickOperations, ArenaOperations):
 
     def _memory_to_spend(self) -> int:
         return self.memory()["free"] // 4
+
+    def _memory_held(self, reset: bool = False, peak: bool = False) -> int:
+        if self._device.type != "cuda":
+            return lifeline.resident_bytes(reset=reset, peak=peak)
+        if reset:
+            torch.cuda.reset_peak_memory_stats(self._device)
+        held = torch.cuda.max_memory_allocated if peak else torch.cuda.memory_allocated
+        return int(held(self._device))

@@ -21,7 +21,7 @@ from kmrun.core.case import Case, Output
 from kmrun.core.measurement import OutputCheck
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.statistics import median
-from kmrun.measure import checks, fork_guard, inputs, laid_out, lifeline, machine, outputs, roles, selftest
+from kmrun.measure import checks, fork_guard, inputs, laid_out, machine, outputs, roles, selftest
 from kmrun.measure.bench import Bench
 from kmrun.measure.bound import Loaded, bind, evaluate_rival, load, user_code
 from kmrun.measure.copies import bytes_in, copy_tree, tensors_in
@@ -33,6 +33,7 @@ from kmrun.measure.placement import Placement
 from kmrun.measure.provenance import search_first
 from kmrun.measure.references import references
 from kmrun.measure.roles import KERNEL, REFERENCE
+from kmrun.measure.spoiled import Interpreter, limit_fault
 from kmrun.measure.timer import Budget
 from kmrun.measure.version_operations import VersionOperations
 
@@ -52,6 +53,7 @@ class Operations(VersionOperations, MachineOperations):
         self._flags: dict[str, Any] = {}
         self._settings: machine.Settings | None = None
         """Torch's global settings before any case."""
+        self._interpreter = Interpreter.now()
         self._environment: dict[str, str | None] = {}
         """Variables that implementations set, and what they were before."""
         self._variables: dict[str, str] | None = None
@@ -82,8 +84,15 @@ class Operations(VersionOperations, MachineOperations):
     # ---- one case ----------------------------------------------------------------------------------------
 
     def begin(self, case: dict[str, Any]) -> None:
-        """Forget the last case and take a new one; set torch's math flags as its dtypes ask."""
+        """Forget the last case and take a new one; set torch's math flags as its dtypes ask.
+
+        Raises:
+            SideFault: an earlier case left this process in a state that is nobody's to work in (`spoiled`).
+        """
         self.end()
+        changed = self._interpreter.change()
+        if changed:
+            raise SideFault("spoiled", f"an earlier case changed {changed} for the whole process")
         self._variables = dict(os.environ)
         self._case = from_plain(Case, case)
         if self._settings is None:
@@ -348,6 +357,11 @@ class Operations(VersionOperations, MachineOperations):
             return nullcontext()
         return self._placement.spread(look=op in ("warm_up", "window"))
 
+    @property
+    def lowered(self) -> SideFault | None:
+        """What to say where user code took away from its process what the system allowed it, else None."""
+        return None if self._limits is None else limit_fault(self._limits, KERNEL in self._loaded)
+
     def raised_by_user(self, error: BaseException) -> bool:
         """Whether an error came out of the suite's own files, wherever it surfaced."""
         frames = traceback.extract_tb(error.__traceback__)
@@ -378,14 +392,6 @@ class Operations(VersionOperations, MachineOperations):
         return checks.compare(
             self._now(), got, expected["high"], expected["same"], seed, self._contents.get(slot)
         )
-
-    def _memory_held(self, reset: bool = False, peak: bool = False) -> int:
-        if self._device.type != "cuda":
-            return lifeline.resident_bytes(reset=reset, peak=peak)
-        if reset:
-            torch.cuda.reset_peak_memory_stats(self._device)
-        held = torch.cuda.max_memory_allocated if peak else torch.cuda.memory_allocated
-        return int(held(self._device))
 
     def _check_flags(self) -> None:
         for name, value in machine.flags().items():

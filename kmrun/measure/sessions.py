@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from kmrun.core.case import Case, Output
 from kmrun.core.measurement import Finding, Measurement
-from kmrun.core.plain import to_plain
 from kmrun.core.statistics import median
 from kmrun.core.yardstick import Session
 from kmrun.measure.asking import Asking, Over
@@ -78,9 +77,9 @@ class _Again(Asking):
         """
         if not self.inline:
             self.run.kernel().bury()
-        self.kernel("begin", case=to_plain(self.case))
+        self.begin(self.side_of_kernel, self.kernel)
         if not self.inline:
-            self.judge("begin", case=to_plain(self.case))
+            self.begin(self.side_of_judge, self.judge)
         self.kernel("load", self.case.first_call_timeout_s, key=KERNEL)
         if self.case.mode != "forward":  # the gradients' shapes are the reference's
             self.judge("load", key=REFERENCE)

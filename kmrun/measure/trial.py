@@ -8,12 +8,13 @@ anew for each phase, and some of their outputs are checked too; a third drawing 
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from kmrun.core.case import Case, Output
 from kmrun.core.measurement import Measurement, OutputCheck
 from kmrun.core.opponent import Opponent
-from kmrun.core.plain import from_plain, to_plain
+from kmrun.core.plain import from_plain
 from kmrun.device.sampler import clock
 from kmrun.measure import findings
 from kmrun.measure.against import compare, hurried
@@ -147,13 +148,12 @@ class Trial(Asking):
 
     def begin_kernel(self, compute: bool = True) -> None:
         """Hand the case to the kernel's side; without `compute` a new side leaves the device untouched."""
-        if not self.inline:
-            self.run.kernel(compute)
-        self.kernel("begin", case=to_plain(self.case))
+        find = self.side_of_kernel if self.inline else partial(self.run.kernel, compute)
+        self.begin(find, self.kernel)
 
     def begin_judge(self) -> None:
         """Hand the case to the judge."""
-        self.judge("begin", case=to_plain(self.case))
+        self.begin(self.side_of_judge, self.judge)
 
     def open_kernel_device(self) -> None:
         """Let a waiting kernel's side use the device; from here on the case's own time-out runs."""

@@ -32,9 +32,7 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    streams = _take_streams()
+    streams = _take_streams(output)
     faulthandler.enable(file=2)
     gc.freeze()  # what the imports made stays: collections before a window need not walk it again
     end = Channel(socket.socket(fileno=channel))
@@ -50,7 +48,9 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
             op = request["op"]
             if op == "begin":
                 late = None  # it came out of the case before, which is over
-                streams = _take_streams()  # a kernel of the case before may have closed or replaced them
+                streams = _take_streams(
+                    output
+                )  # a kernel of the case before may have closed or replaced them
             reply = {"finding": to_plain(_raised_late(late))} if late else _answer(side, request)
             if op in SPACIOUS:
                 lifeline.give_back()
@@ -68,7 +68,9 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
             return
 
 
-def _take_streams() -> tuple[TextIO, TextIO]:
+def _take_streams(output: int) -> tuple[TextIO, TextIO]:
+    for number in (1, 2):
+        os.dup2(output, number)
     out, err = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))  # noqa: SIM115
     sys.stdout, sys.stderr = out, err
     return out, err
@@ -103,7 +105,8 @@ def _answer(side: Operations, request: dict[str, Any]) -> dict[str, Any]:
         else:
             # Not swallowed: kmrun's own fault, raised again in the supervisor with this traceback.
             reply = {"bug": traceback.format_exc()}
-    return reply
+    # First of all: what failed for lack of memory, or of descriptors, did so because of that.
+    return {"finding": to_plain(side.lowered.finding())} if side.lowered is not None else reply
 
 
 def _raised_late(error: Exception) -> Finding:

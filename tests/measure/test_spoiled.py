@@ -1,0 +1,158 @@
+"""A kernel that leaves its process unusable: the next case must not pay for it."""
+
+import gc
+import sys
+import warnings
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+from kmrun.measure.spoiled import Interpreter, limit_fault, limits
+from kmrun.measure.supervisor import RunOptions, Supervisor
+from support.sides import make_case, randn
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sides are forked on Linux")
+
+KERNELS = """\
+import builtins, gc, json, os, resource, sys, time, warnings
+
+import torch
+
+
+def closes_streams(x, y):
+    for number in (1, 2):
+        try:
+            os.close(number)
+        except OSError:
+            pass
+    return x + y
+
+
+def stops_the_clock(x, y):
+    time.monotonic = lambda: 0.0
+    return x + y
+
+
+def traces(x, y):
+    sys.settrace(lambda *_: None)
+    return x + y
+
+
+def makes_warnings_errors(x, y):
+    warnings.simplefilter("error")
+    return x + y
+
+
+def breaks_json_when_it_ends(x, y):
+    json.loads = None
+    return x + y
+
+
+def small_memory(x, y):
+    resource.setrlimit(resource.RLIMIT_AS, (2**20, 2**20))
+    return x + y
+
+
+def no_files(x, y):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+    return x + y
+
+
+def ordinary(x, y):
+    began = time.monotonic()
+    while time.monotonic() == began:
+        pass
+    warnings.warn("nothing to see here", stacklevel=2)
+    print("hello", flush=True)
+    if sys.gettrace() is not None:
+        raise RuntimeError("somebody traces this")
+    return x + y
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("spoiled")
+    (path / "k.py").write_text(KERNELS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def supervisor(folder):
+    with Supervisor("cpu", RunOptions(quick=True), str(folder)) as running:
+        yield running
+
+
+def measured(supervisor, folder, name):
+    case = make_case(
+        randn("x", 8, 8), randn("y", 8, 8), target="torch:add", folder=str(folder), id=name, kernel=name
+    )
+    kernel = make_case(target=f"k.py:{name}").implementation
+    return supervisor.measure(replace(case, implementation=kernel))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["closes_streams", "stops_the_clock", "traces", "makes_warnings_errors", "breaks_json_when_it_ends"],
+)
+def test_what_a_kernel_does_to_its_process_does_not_reach_the_next(supervisor, folder, name):
+    measured(supervisor, folder, name)
+    found = measured(supervisor, folder, "ordinary")
+    assert [finding.sentence for finding in found.findings] == []
+    assert found.correct
+
+
+@pytest.mark.parametrize(("name", "limit"), [("small_memory", "RLIMIT_AS"), ("no_files", "RLIMIT_NOFILE")])
+def test_a_kernel_cannot_have_itself_skipped_by_a_limit(supervisor, folder, name, limit):
+    (finding,) = measured(supervisor, folder, name).findings
+    assert (finding.outcome, finding.fault) == ("error", "kernel")
+    assert finding.sentence == f"the kernel lowered a limit of its process ({limit})"
+    assert measured(supervisor, folder, "ordinary").findings == ()
+
+
+def test_an_interpreter_as_it_was():
+    before = Interpreter.now()
+    assert before.change() == ""
+    real = torch.add
+    try:
+        torch.add = None
+        assert before.change() == "torch.add"
+    finally:
+        torch.add = real
+    torch.add = torch.nn.functional.softmax
+    try:
+        assert (
+            before.change() == ""
+        )  # what torch puts there itself: it wraps some functions for torch.compile
+    finally:
+        torch.add = real
+    torch.an_addition_of_a_library = len
+    del torch.an_addition_of_a_library
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImportWarning)
+        assert before.change() == "which warnings are errors"
+    gc.disable()
+    try:
+        assert before.change() == "the garbage collector"
+    finally:
+        gc.enable()
+    deep = sys.getrecursionlimit()
+    sys.setrecursionlimit(deep + 1)
+    try:
+        assert before.change() == "the recursion limit"
+    finally:
+        sys.setrecursionlimit(deep)
+    assert before.change() == ""
+
+
+def test_a_limit_that_was_raised_is_nobody_s_fault():
+    held = limits()
+    assert limit_fault(held, True) is None
+    fault = limit_fault({**held, "RLIMIT_CORE": 0, "RLIMIT_NOFILE": float("inf")}, False)
+    assert (fault is None) == (held["RLIMIT_NOFILE"] == float("inf"))
+    if fault is not None:
+        assert (fault.code, fault.fault) == ("limits_lowered", "suite")
