@@ -32,7 +32,7 @@ class MachineOperations(YardstickOperations, ArenaOperations):
         self._flusher: Flusher | None = None
         self._opening: dict[str, Any] = {}
         self._placement = Placement(1)
-        self._limits: dict[str, float] | None = None
+        self._limits: dict[str, float] = {}
         """What the system allowed this process before any case."""
 
     def foresee(self, device: str) -> str:

@@ -90,9 +90,8 @@ class Operations(VersionOperations, MachineOperations):
             SideFault: an earlier case left this process in a state that is nobody's to work in (`spoiled`).
         """
         self.end()
-        changed = self._interpreter.change()
-        if changed:
-            raise SideFault("spoiled", f"an earlier case changed {changed} for the whole process")
+        if what := self._interpreter.change():
+            raise SideFault("spoiled", f"an earlier case changed {what} for the whole process")
         self._variables = dict(os.environ)
         self._case = from_plain(Case, case)
         if self._settings is None:
@@ -149,9 +148,8 @@ class Operations(VersionOperations, MachineOperations):
                 result = reference.function(*args, **kwargs)
                 forward = outputs.collect(case, result, named, who=reference.who)
             self._grads[slot] = dict(inputs.draw_grads(case, forward, seed))
-        reply: dict[str, Any] = {
-            "bytes": sum(t.numel() * t.element_size() for t in tensors_in(self._contents[slot]))
-        }
+        drawn = tensors_in(self._contents[slot])
+        reply: dict[str, Any] = {"bytes": sum(t.numel() * t.element_size() for t in drawn)}
         if not share:
             return reply
         try:
@@ -360,7 +358,7 @@ class Operations(VersionOperations, MachineOperations):
     @property
     def lowered(self) -> SideFault | None:
         """What to say where user code took away from its process what the system allowed it, else None."""
-        return None if self._limits is None else limit_fault(self._limits, KERNEL in self._loaded)
+        return limit_fault(self._limits, KERNEL in self._loaded)
 
     def raised_by_user(self, error: BaseException) -> bool:
         """Whether an error came out of the suite's own files, wherever it surfaced."""

@@ -13,6 +13,7 @@ import sys
 import time
 import types
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,14 +90,14 @@ def limits() -> dict[str, float]:
     return {name: float("inf") if soft == resource.RLIM_INFINITY else soft for name, soft in found.items()}
 
 
-def limit_fault(before: dict[str, float], is_kernel: bool) -> SideFault | None:
+def limit_fault(before: Mapping[str, float], is_kernel: bool) -> SideFault | None:
     """Return what to say of a limit that is lower than it was, None where none is.
 
     Args:
-        before: the limits before any user code.
+        before: the limits before any user code; what is not in it is not looked at.
         is_kernel: whether the process hosts the kernel; else it is the suite that is at fault.
     """
-    limit = next((name for name, soft in limits().items() if soft < before[name]), None)
+    limit = next((name for name, soft in limits().items() if soft < before.get(name, 0)), None)
     if limit is None:
         return None
     who, fault = _KERNEL if is_kernel else _SUITE
