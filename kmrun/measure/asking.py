@@ -105,10 +105,11 @@ class Asking:
                 side.bury()  # the context is poisoned, the process crippled
             self.over(stopped.finding)
         except SideBug as bug:
-            if not of_kernel:
+            changed = "" if of_kernel else _changed_in(side)
+            if not of_kernel and not changed:
                 raise
             side.bury()
-            self.over(findings.broken_side(str(bug)))
+            self.over(findings.broken_judge(changed, str(bug)) if changed else findings.broken_side(str(bug)))
         except Died as died:
             if self.run.lost_host:
                 self.over(findings.lost_host(who, died.tail))
@@ -161,3 +162,12 @@ class Asking:
         """End the one side of an inline case."""
         if self._own is not None:
             self._own.bury()
+
+
+def _changed_in(side: Side) -> str:
+    """Return what user code changed in a side that failed: then the failure need not be kmrun's. Empty: nothing."""
+    try:
+        changed: str = side.ask("changed", 10.0)
+    except (Stopped, Died, TimedOut, SideBug):
+        return ""
+    return changed

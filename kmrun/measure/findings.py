@@ -92,3 +92,9 @@ def broken_side(trace: str) -> Finding:
         "the kernel's process broke: it tampered with torch or the process, or this is a bug of kmrun's"
     )
     return Finding("side_broken", sentence, "kernel", "error", trace)
+
+
+def broken_judge(changed: str, trace: str) -> Finding:
+    """Return the finding for a judge that failed after the suite's own code changed what it works with."""
+    sentence = f"the judge broke: the reference, a versus entry or a check of the suite changed {changed}"
+    return Finding("side_broken", sentence, "suite", "error", trace)

@@ -141,12 +141,11 @@ class Operations(VersionOperations, MachineOperations):
         self._contents[slot] = inputs.build(case, seed, self._device)
         self._grads[slot] = {}
         if case.mode != "forward":
-            reference = self._reference()
-            with machine.steady(reference.who, reference.fault), user_code(reference):
+            loaded = self._loaded[REFERENCE]
+            with machine.steady(loaded.who, loaded.fault), user_code(loaded):
                 named = copy_tree(self._contents[slot])
-                args, kwargs = inputs.call_arguments_for(case, reference.implementation, named)
-                result = reference.function(*args, **kwargs)
-                forward = outputs.collect(case, result, named, who=reference.who)
+                args, kwargs = inputs.call_arguments_for(case, loaded.implementation, named)
+                forward = outputs.collect(case, loaded.function(*args, **kwargs), named, who=loaded.who)
             self._grads[slot] = dict(inputs.draw_grads(case, forward, seed))
         drawn = tensors_in(self._contents[slot])
         reply: dict[str, Any] = {"bytes": sum(t.numel() * t.element_size() for t in drawn)}
@@ -178,7 +177,7 @@ class Operations(VersionOperations, MachineOperations):
 
         With `keep`, both are packed into the vault, which no kernel's side ever maps.
         """
-        reference = self._reference()
+        reference = self._loaded[REFERENCE]
 
         def function(*args: Any, **kwargs: Any) -> Any:
             with machine.steady(reference.who, reference.fault):
@@ -355,6 +354,10 @@ class Operations(VersionOperations, MachineOperations):
             return nullcontext()
         return self._placement.spread(look=op in ("warm_up", "window"))
 
+    def changed(self) -> str:
+        """Return what user code changed for the whole process, empty where nothing is."""
+        return self._interpreter.change()
+
     @property
     def lowered(self) -> SideFault | None:
         """What to say where user code took away from its process what the system allowed it, else None."""
@@ -381,9 +384,6 @@ class Operations(VersionOperations, MachineOperations):
         if self._bench is None:
             raise ValueError("nothing was staged")
         return self._bench
-
-    def _reference(self) -> Loaded:
-        return self._loaded[REFERENCE]
 
     def _compared(self, slot: int, got: dict[str, torch.Tensor], seed: int) -> tuple[OutputCheck, ...]:
         expected = self._expected.get(slot, {"high": {}, "same": {}})

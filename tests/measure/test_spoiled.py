@@ -52,6 +52,11 @@ def breaks_json_when_it_ends(x, y):
     return x + y
 
 
+def patches_torch(x, y):
+    torch.linalg.vector_norm = lambda *_, **__: torch.zeros(())
+    return x + y
+
+
 def small_memory(x, y):
     resource.setrlimit(resource.RLIMIT_AS, (2**20, 2**20))
     return x + y
@@ -111,6 +116,16 @@ def test_a_kernel_cannot_have_itself_skipped_by_a_limit(supervisor, folder, name
     (finding,) = measured(supervisor, folder, name).findings
     assert (finding.outcome, finding.fault) == ("error", "kernel")
     assert finding.sentence == f"the kernel lowered a limit of its process ({limit})"
+    assert measured(supervisor, folder, "ordinary").findings == ()
+
+
+def test_a_reference_that_patches_torch_is_the_suite_s_fault(supervisor, folder):
+    case = make_case(randn("x", 8, 8), randn("y", 8, 8), folder=str(folder), target="k.py:patches_torch")
+    (finding,) = supervisor.measure(
+        replace(case, implementation=make_case(target="torch:add").implementation)
+    ).findings
+    assert (finding.code, finding.outcome, finding.fault) == ("side_broken", "error", "suite")
+    assert finding.sentence.endswith("changed torch.linalg.vector_norm")
     assert measured(supervisor, folder, "ordinary").findings == ()
 
 
