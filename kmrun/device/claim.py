@@ -9,10 +9,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kmrun.core.measurement import RunDevice
+from kmrun.device import sensor_blocks
+from kmrun.device.apart import Crashed, apart
+from kmrun.device.bounded import NoAnswer
 from kmrun.device.chosen import ChosenGpu, chosen_gpu
 from kmrun.device.kfd import computing
 from kmrun.device.occupied import (
@@ -24,12 +28,15 @@ from kmrun.device.occupied import (
     load_of,
     unknown_load,
 )
+from kmrun.device.sampler import Source, silent_source
 from kmrun.device.sensor_blocks import nvml_facts, smi_facts
 from kmrun.device.torch_build import Kind
 from kmrun.errors import EnvironmentLacks
 
 WAIT_S = 600.0
 _LOOK_S = 0.5
+_CALLS, _START_S = 8, 10.0
+"""Calls to a library of sensors that may each take their whole time, and what starting the process may take."""
 _NO_GPU = "only a GPU's clock can be held"
 _UNNAMED = "its driver does not answer to kmrun"
 
@@ -39,7 +46,8 @@ class Claim:
     """What is known of a GPU before a run touches it; empty for a CPU.
 
     `foreign` says who else uses it, empty when nobody seems to; `unknown` why nobody can say that. `facts` is NVML's
-    block, `driver` its version. `clock` is the clock that was to be held, None when that was not asked for.
+    block, `driver` its version; `unreadable` why its sensors must not be read in this process. `clock` is the
+    clock that was to be held, None when that was not asked for.
     """
 
     gpu: ChosenGpu | None = None
@@ -48,6 +56,12 @@ class Claim:
     driver: str | None = None
     clock: HeldClock | None = None
     unknown: str = ""
+    unreadable: str = ""
+
+    @property
+    def source(self) -> Source | None:
+        """Where the GPU's sensors are read; None: where those of its kind are."""
+        return silent_source("sensors", self.unreadable) if self.unreadable else None
 
     @property
     def holds_clock(self) -> bool:
@@ -112,7 +126,7 @@ def claimed(
         return
     with ExitStack() as stack:
         lock = _take_turn(stack, gpu, tell, wait_s, folder)
-        facts, driver, load = _facts_of(gpu)
+        facts, driver, load, unreadable = _facts_of(gpu)
         held = None
         if lock_clocks:
             held = stack.enter_context(_held(gpu, load.note, tell, lock))
@@ -120,7 +134,7 @@ def claimed(
         unknown = unknown_load(load)
         if unknown:
             tell(f"warning: whether others use this GPU is not known: {unknown}\n")
-        yield Claim(gpu, foreign_load(load), facts, driver, held, unknown)
+        yield Claim(gpu, foreign_load(load), facts, driver, held, unknown, unreadable)
 
 
 def _tell_unlocked(clock: HeldClock | None, tell: Callable[[str], object]) -> None:
@@ -128,18 +142,37 @@ def _tell_unlocked(clock: HeldClock | None, tell: Callable[[str], object]) -> No
         tell(f"warning: clocks are not locked: {clock.why_not}\n")
 
 
-def _facts_of(gpu: ChosenGpu) -> tuple[Mapping[str, Any], str | None, Load]:
-    """Return the block of the GPU's sensors, its driver's version, and the load on it."""
-    if gpu.vendor == "nvidia":
-        facts, driver, note = nvml_facts(gpu.uuid, gpu.pci_address, gpu.is_mig)
-        # A library that does not answer is not asked again: each question may cost its whole time limit.
-        return facts, driver, load_of(gpu.uuid, gpu.pci_address, gpu.is_mig) if facts else Load(note=note)
-    facts = smi_facts(gpu.pci_address)
-    return (
-        facts,
-        facts.get("driver_version"),
-        Load(facts.get("memory_used_bytes"), facts.get("memory_total_bytes"), computing(gpu.pci_address)),
-    )
+def _facts_of(gpu: ChosenGpu) -> tuple[Mapping[str, Any], str | None, Load, str]:
+    """Return the block of the GPU's sensors, its driver's version, the load on it, and why nothing may be read.
+
+    In a process of its own, since the sensors are read in this one for the whole run: where the library crashes they
+    must not be.
+    """
+    seconds = sensor_blocks.SENSORS_S
+    who = "NVML" if gpu.vendor == "nvidia" else "AMD SMI or ROCm SMI"
+    ask = _ask_nvml if gpu.vendor == "nvidia" else _ask_smi
+    try:
+        return (*apart(who, _CALLS * seconds + _START_S, None, partial(ask, gpu, seconds)), "")
+    except Crashed as crash:
+        return {}, None, Load(note=crash.sentence), crash.sentence
+    except NoAnswer as silent:
+        return {}, None, Load(note=str(silent)), ""
+
+
+_Answer = tuple[Mapping[str, Any], str | None, Load]
+
+
+def _ask_nvml(gpu: ChosenGpu, seconds: float) -> _Answer:
+    facts, driver, note = nvml_facts(gpu.uuid, gpu.pci_address, gpu.is_mig, seconds)
+    # A library that does not answer is not asked again: each question may cost its whole time limit.
+    silent = Load(note=note)
+    return facts, driver, load_of(gpu.uuid, gpu.pci_address, gpu.is_mig, seconds) if facts else silent
+
+
+def _ask_smi(gpu: ChosenGpu, seconds: float) -> _Answer:
+    facts = smi_facts(gpu.pci_address, seconds)
+    used, total = facts.get("memory_used_bytes"), facts.get("memory_total_bytes")
+    return facts, facts.get("driver_version"), Load(used, total, computing(gpu.pci_address))
 
 
 def _held(

@@ -29,6 +29,8 @@ _ARCHITECTURES = {
 _LIBRARIES = {"linux": ("libnvidia-ml.so.1",)}
 """As pynvml names it, which does not say why one that is there is not loaded."""
 _COMPUTE_MODES = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
+_FULL = 2**32 - 1
+"""A mask of reasons that fills its field is none."""
 _LOST = ("GPU_IS_LOST", "RESET_REQUIRED", "UNINITIALIZED")
 
 
@@ -251,7 +253,7 @@ class NvmlDevice:
         ):
             bits = self._ask(function, self._handle)
             if bits is not None:
-                return reasons_of(int(bits))
+                return reasons_of(int(bits)) if int(bits) < _FULL else None
         return None
 
     def _temperature(self) -> float | None:

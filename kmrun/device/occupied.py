@@ -52,9 +52,11 @@ class HeldClock:
         return not self.why_not
 
 
-def load_of(uuid: str | None, pci_address: str | None = None, is_mig: bool = False) -> Load:
+def load_of(
+    uuid: str | None, pci_address: str | None = None, is_mig: bool = False, seconds: float | None = None
+) -> Load:
     """Return the load on an NVIDIA GPU. To find foreign load, ask before anything of one's own runs there."""
-    found, why = _with_device(uuid, pci_address, lambda device: device.load(), is_mig)
+    found, why = _with_device(uuid, pci_address, lambda device: device.load(), is_mig, seconds)
     if found is None:
         return Load(note=why)
     used, total, pids = found
@@ -280,6 +282,7 @@ def _with_device(
     pci_address: str | None,
     ask: "Callable[[NvmlDevice], T]",
     is_mig: bool = False,
+    seconds: float | None = None,
 ) -> tuple[T | None, str]:
     """Return what NVML says of a device, or None and why there is nothing."""
     from kmrun.device.nvml import Nvml, NvmlLost
@@ -290,6 +293,6 @@ def _with_device(
             return (None, "NVML does not know this device") if device is None else (ask(device), "")
 
     try:
-        return bounded("NVML", ANSWER_S, call)
+        return bounded("NVML", seconds or ANSWER_S, call)
     except (NoAnswer, NvmlLost) as lost:
         return None, str(lost)

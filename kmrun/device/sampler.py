@@ -100,6 +100,17 @@ def amd_source(pci_address: str | None) -> Source:
     return Source("smi", opened)
 
 
+def silent_source(name: str, why: str) -> Source:
+    """Return the source of sensors that are not to be opened."""
+
+    @contextmanager
+    def opened() -> Iterator[Sensors]:
+        raise NoSensors(why)
+        yield
+
+    return Source(name, opened)
+
+
 class Sampler:
     """Polls a source from entry to exit.
 

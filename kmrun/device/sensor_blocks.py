@@ -28,10 +28,10 @@ class Blocks:
 
 
 def nvml_facts(
-    uuid: str | None, pci_address: str | None, is_mig: bool = False
+    uuid: str | None, pci_address: str | None, is_mig: bool = False, seconds: float | None = None
 ) -> tuple[dict[str, Any], str | None, str]:
     """Return NVML's block of one device, empty where there is none, the driver's own version, and why not."""
-    blocks = _nvml_blocks({0: (uuid, pci_address, is_mig)}, SENSORS_S)
+    blocks = _nvml_blocks({0: (uuid, pci_address, is_mig)}, seconds or SENSORS_S)
     block = blocks.found.get(0, {})
     return (
         ({}, blocks.driver, block["error"])
@@ -40,9 +40,9 @@ def nvml_facts(
     )
 
 
-def smi_facts(pci_address: str | None) -> dict[str, Any]:
+def smi_facts(pci_address: str | None, seconds: float | None = None) -> dict[str, Any]:
     """Return AMD SMI's block of one device, else ROCm SMI's, empty where there is none."""
-    return _smi_blocks({0: pci_address}, SENSORS_S).found.get(0, {})
+    return _smi_blocks({0: pci_address}, seconds or SENSORS_S).found.get(0, {})
 
 
 def nvml_blocks(devices: Sequence[CudaDevice], seconds: float | None = None) -> Blocks:

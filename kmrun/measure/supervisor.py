@@ -114,7 +114,9 @@ class Supervisor:
             opening.callback(self._end_sides)  # first of all, then the clock is given back, then the lock
             facts = self._greet(self.judge())
             self._device = known_by(from_plain(RunDevice, facts["device"]), self._claim)
-            self._watch = opening.enter_context(Watch(self._device, self._pids, self._sensors))
+            self._watch = opening.enter_context(
+                Watch(self._device, self._pids, self._sensors or self._claim.source)
+            )
             self._free_at_start = self._free_bytes()
             key = key_of(self._device, self._claim, facts["torch"]["torch"])
             self._ceilings = RunCeilings(

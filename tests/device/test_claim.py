@@ -157,6 +157,15 @@ def test_nvml_that_hangs_costs_what_it_would_have_told(nvidia: Path, tmp_path: P
 
 
 @needs_compiler
+def test_nvml_that_crashes_is_not_asked_by_the_run_itself(nvidia: Path, tmp_path: Path) -> None:
+    found = claim(nvidia, tmp_path, lock=True, FAKE_NVML_MODE="crash")
+    why = "NVML crashed when it was asked (SIGSEGV)"
+    assert (found["gpu"]["uuid"], found["facts"], found["unreadable"]) == (T4, {}, why)
+    told = ("clocks are not locked", "whether others use this GPU is not known")
+    assert found["told"] == [f"warning: {what}: {why}\n" for what in told]
+
+
+@needs_compiler
 @pytest.mark.parametrize(
     ("variables", "clock", "told"),
     [

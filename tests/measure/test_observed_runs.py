@@ -167,6 +167,27 @@ def test_nvml_that_fails_on_the_way_drops_no_sample(nvidia, variables, note):
 
 
 @needs_compiler
+def test_a_mask_of_reasons_that_is_full_is_none(nvidia):
+    seen = watched(nvidia, FAKE_NVML_REASONS="-1")
+    assert (seen["throttle"], all(seen["kept"])) == (None, True)
+
+
+def test_sensors_that_crashed_are_not_read(monkeypatch):
+    @contextmanager
+    def crashed(*_, **__):
+        yield Claim(unreadable="NVML crashed when it was asked (SIGSEGV)")
+
+    monkeypatch.setattr(supervisor, "claimed", crashed)
+    with Supervisor("cpu", RunOptions(seed=7, threads=1)) as running:
+        with running.watch.stretch() as seen:
+            pass
+        assert (seen.telemetry.note, seen.telemetry.readings) == (
+            "NVML crashed when it was asked (SIGSEGV)",
+            (),
+        )
+
+
+@needs_compiler
 def test_on_the_cpu_of_a_machine_with_a_gpu(tmp_path):
     """torch for CPUs only, which runs on none of the driver's GPUs: none is waited for, locked or spoken of."""
     compiled(tmp_path, "cuda", "nvml")
