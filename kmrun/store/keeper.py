@@ -4,7 +4,7 @@ It outlives its parent, on purpose: a parent that was killed cannot clean up. It
 parent, however that ended; then it stops what it runs, takes away what it made, and goes. One JSON line a
 request, one a reply:
 
-    (at start)                                              ->  {"folder": "/tmp/kmrun-against-..."}
+    (at start)                                              ->  {"folder": "/tmp/kmrun-against-..."} or {"error": "..."}
     {"worktree": repository, "commit": name}                ->  {"root": "..."} or {"error": "..."}
     {"build": command, "folder": where, "environment": {}}  ->  {"status": 0, "tail": "..."}
 """
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,24 +40,45 @@ _NOTE_BYTES = 8192
 """Of a note; a path is shorter."""
 _POLL_S = 0.05
 _TRIES = 100
+_GRACE_S = 5.0
+"""For git, told to stop, to take away what it has begun."""
 
 
 def main() -> None:
     """Serve until the parent is gone, then leave nothing behind."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    sweep(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
-    owner = (folder / OWNER).open("w")
-    with contextlib.suppress(OSError):  # where files cannot be locked, nobody else can sweep either
-        fcntl.flock(owner, fcntl.LOCK_EX)
-    keeper = Keeper(folder)
     try:
-        keeper.tell({"folder": str(folder)})
+        sweep(Path(tempfile.gettempdir()))
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
+    except OSError as error:
+        tell({"error": f"{error.filename or 'no folder for temporary files'}: {error.strerror or error}"})
+        return
+    try:
+        owner = (folder / OWNER).open("w")
+        with contextlib.suppress(OSError):  # where files cannot be locked, nobody else can sweep either
+            fcntl.flock(owner, fcntl.LOCK_EX)
+        keeper = Keeper(folder)
+        tell({"folder": str(folder)})
         for line in iter(sys.stdin.readline, ""):
-            keeper.answer(json.loads(line))
+            tell(keeper.answer(json.loads(line)))
+    except OSError as error:
+        tell({"error": f"{error.filename or folder}: {error.strerror or error}"})
+    except ParentGone:
+        pass
     finally:
         remove(folder)
+
+
+def tell(reply: dict[str, Any]) -> None:
+    """Send one reply; a parent that is gone is noticed at the next read."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.flush()
+
+
+class ParentGone(Exception):
+    """The parent ended while something was done for it."""
 
 
 class Keeper:
@@ -67,33 +89,65 @@ class Keeper:
         self._facts: dict[str, Any] = {}
         self._own(keeper=os.getpid())
 
-    def answer(self, request: dict[str, Any]) -> None:
-        """Do what was asked, and reply."""
-        if "worktree" in request:
-            self.tell(self._worktree(request["worktree"], request["commit"]))
-        else:
-            self.tell(self._build(request["build"], request["folder"], request["environment"]))
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Do what was asked, and return the reply.
 
-    def tell(self, reply: dict[str, Any]) -> None:
-        """Send one reply; a parent that is gone is noticed at the next read."""
-        with contextlib.suppress(BrokenPipeError):
-            sys.stdout.write(json.dumps(reply) + "\n")
-            sys.stdout.flush()
+        Raises:
+            ParentGone: nobody waits for it any more.
+        """
+        if "worktree" in request:
+            return self._worktree(request["worktree"], request["commit"])
+        return self._build(request["build"], request["folder"], request["environment"])
 
     def _worktree(self, repository: str, commit: str) -> dict[str, Any]:
         # Known before it is made: whoever finds the folder must also find the repository.
         self._own(repository=repository)
         root = self._folder / "tree"
-        done = _git(repository, "worktree", "add", "--detach", "--force", str(root), commit)
-        if done.returncode != 0:
-            return {"error": _last_line(done.stderr)}
+        add = ("worktree", "add", "--detach", "--force", str(root), commit)
         try:
-            submodules.fill(Path(repository), commit, root, self._folder / "index")
+            self._git(Path(repository), *add)
+            submodules.fill(Path(repository), commit, root, self._folder / "index", self._git)
         except submodules.SubmoduleMissing as missing:
             return {"error": str(missing)}
         except subprocess.CalledProcessError as failed:
             return {"error": _last_line(failed.stderr)}
         return {"root": str(root)}
+
+    def _git(self, folder: Path, *words: str, variables: Mapping[str, str] | None = None) -> str:
+        """Run git for as long as it takes, or until the parent is gone; return what it printed.
+
+        Raises:
+            subprocess.CalledProcessError: git failed.
+            ParentGone: git was stopped.
+        """
+        command = _git_words(str(folder), *words)
+        output, errors = self._folder / "git.out", self._folder / "git.err"
+        with output.open("wb") as out, errors.open("wb") as err:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=without_repository() | dict(variables or {}),
+                start_new_session=True,
+            )
+            pause = _POLL_S / 16  # most commands are short
+            while not _has_ended(process.pid):
+                pause = min(2 * pause, _POLL_S)
+                if select.select([sys.stdin], [], [], pause)[0]:
+                    # Asked first: git takes away a worktree that it has begun.
+                    os.killpg(process.pid, signal.SIGTERM)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(_GRACE_S)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+                    raise ParentGone
+            process.wait()
+        said, wrong = (path.read_bytes().decode(errors="surrogateescape") for path in (output, errors))
+        if process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, command, said, wrong)
+        return said
 
     def _build(self, command: str, folder: str, environment: dict[str, str]) -> dict[str, Any]:
         output = self._folder / "build.log"
@@ -157,8 +211,21 @@ def remove(folder: Path) -> None:
 def _delete(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
+        if path.is_dir():
+            _unlock(path)
+            shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def _unlock(folder: Path) -> None:
+    """Make folders writable that a build has closed, as package caches do: what is in them could not be deleted."""
+    with contextlib.suppress(OSError):
+        folder.chmod(0o700)
+        for root, inside, _ in os.walk(folder):
+            for name in inside:
+                if not Path(root, name).is_symlink():
+                    Path(root, name).chmod(0o700)
 
 
 def stop_build(folder: Path) -> None:
@@ -206,10 +273,14 @@ def _last_line(said: str) -> str:
     return (said.strip().splitlines() or ["git failed"])[-1]
 
 
+def _git_words(folder: str, *words: str) -> list[str]:
+    # No hook of the repository's runs, as the user did not ask for a checkout.
+    return ["git", "-C", folder, "-c", "core.hooksPath=/dev/null", *words]
+
+
 def _git(repository: str, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        # No hook of the repository's runs, as the user did not ask for a checkout.
-        ["git", "-C", repository, "-c", "core.hooksPath=/dev/null", *words],
+        _git_words(repository, *words),
         capture_output=True,
         text=True,
         errors="replace",

@@ -16,6 +16,10 @@ from kmrun.store.repository import without_repository
 _GRACE_S = 30.0
 
 
+class BuildFailed(EnvironmentLacks):
+    """A build command ended with an error."""
+
+
 class Workshop:
     """A folder of the run's own, kept by a process that outlives it; see `store.keeper`.
 
@@ -29,7 +33,8 @@ class Workshop:
     def __enter__(self) -> Self:
         """Start the keeper."""
         self._keeper = subprocess.Popen(
-            [sys.executable, "-m", "kmrun.store.keeper"],
+            # -P: what lies in the user's folder (a kernel named `select.py`) is none of its imports.
+            [sys.executable, "-P", "-m", "kmrun.store.keeper"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -37,7 +42,7 @@ class Workshop:
             env=without_repository(),
         )
         try:
-            self.folder = self._reply()["folder"]
+            self.folder = self._begun()
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -54,13 +59,21 @@ class Workshop:
             return
         with contextlib.suppress(BrokenPipeError):
             self._keeper.stdin.close()
-        self._keeper.wait(_GRACE_S)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a large tree: it goes on without us, and ends
+            self._keeper.wait(_GRACE_S)
         if self._keeper.stdout is not None:
             self._keeper.stdout.close()
-        if self._keeper.returncode != 0 and self.folder:
+        if self._keeper.returncode not in (0, None) and self.folder:
             keeper.stop_build(Path(self.folder))
             keeper.sweep_one(Path(self.folder))
         self._keeper = None
+
+    def _begun(self) -> str:
+        reply = self._reply()
+        if "error" in reply:
+            sentence = f"no folder for the other version: {reply['error']}"
+            raise EnvironmentLacks(sentence, "TMPDIR names another place")
+        return str(reply["folder"])
 
     def worktree(self, repository: Path, commit: str) -> Path:
         """Check a commit out beside the repository's own tree, which is not touched; return its root.
@@ -77,12 +90,15 @@ class Workshop:
         """Run a command in a tree.
 
         Raises:
-            EnvironmentLacks: it failed; with the end of what it printed.
+            BuildFailed: it failed; with the end of what it printed.
+            EnvironmentLacks: it could not be run.
         """
         reply = self._ask({"build": command, "folder": str(root), "environment": dict(environment)})
+        if "error" in reply:
+            raise EnvironmentLacks(f"`{command}` cannot be run in {root}: {reply['error']}")
         if reply["status"] != 0:
             sentence = f"`{command}` failed in {root} with exit status {reply['status']}"
-            raise EnvironmentLacks(sentence, reply["tail"].strip())
+            raise BuildFailed(sentence, reply["tail"].strip())
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._keeper is None or self._keeper.stdin is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kmrun.errors import EnvironmentLacks
-from kmrun.store import keeper
+from kmrun.store import keeper, worktree
 from kmrun.store.repository import LOCAL_VARIABLES, commit_named, toplevel
 from kmrun.store.worktree import Workshop
 from support.repositories import commit, git, make_repository
@@ -286,3 +286,75 @@ def test_what_a_killed_keeper_left_is_taken_away_by_the_next(repository):
             assert not Path(first.folder).exists()
             assert Path(second.folder).is_dir()
     assert left(repository) == ([], [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_checkout_is_stopped_when_its_parent_is_gone(repository, tmp_path, number):
+    """A large checkout takes minutes: whoever interrupts it is not made to wait for it."""
+    commit(repository, {".gitattributes": "slow.txt filter=slow", "slow.txt": ""})
+    commit(repository, {"k.py": "version = 9\n"})
+    git(repository, "config", "filter.slow.smudge", f"echo $$ > {tmp_path}/pid; sleep 120; cat")
+    noted = tmp_path / "pid"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(repository)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as parent:
+        assert wait_until(lambda: noted.exists() and noted.read_text().strip())
+        parent.send_signal(number)
+        parent.wait(60)
+    assert wait_until(lambda: left(repository) == ([], []) and not alive(int(noted.read_text())), 60)
+    assert not list((repository / ".git").glob("worktrees/*"))
+
+
+def test_a_clean_up_that_takes_long_is_no_error_and_comes_to_its_end(repository, monkeypatch):
+    monkeypatch.setattr(worktree, "_GRACE_S", 0.1)
+    with Workshop() as workshop:
+        workshop.worktree(repository, "HEAD")
+        kept = workshop._keeper
+        kept.send_signal(signal.SIGSTOP)
+    assert left(repository) != ([], [])
+    kept.send_signal(signal.SIGCONT)
+    assert kept.wait(60) == 0
+    assert left(repository) == ([], [])
+
+
+def test_folders_that_a_build_closed_are_opened_to_be_deleted(tmp_path):
+    """As whoever is not root would find them: root may delete from any folder."""
+    inside = tmp_path / "cache" / "module" / "v1"
+    inside.mkdir(parents=True)
+    (tmp_path / "outside").mkdir(mode=0o500)
+    (inside / "link").symlink_to(tmp_path / "outside")
+    for folder in (inside, inside.parent, inside.parent.parent):
+        folder.chmod(0o500)
+    keeper._unlock(tmp_path / "cache")
+    assert {folder.stat().st_mode & 0o777 for folder in (inside, inside.parent, inside.parent.parent)} == {
+        0o700
+    }
+    assert (tmp_path / "outside").stat().st_mode & 0o777 == 0o500
+
+
+def test_no_room_for_temporary_files_is_told(repository, monkeypatch):
+    script = "import tempfile\ndef refuse(**_): raise OSError(28, 'No space left on device', '/full')\n"
+    script += "tempfile.mkdtemp = refuse\nfrom kmrun.store import keeper\nkeeper.main()"
+    ordinary = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda words, **given: ordinary([sys.executable, "-c", script], **given)
+    )
+    with pytest.raises(
+        EnvironmentLacks, match="no folder for the other version: /full: No space left"
+    ) as told:
+        Workshop().__enter__()
+    assert "TMPDIR" in told.value.hint
+
+
+def test_what_lies_in_the_user_s_folder_is_not_imported(repository, monkeypatch):
+    """Kernels are called `select` and `copy`, as modules are that the keeper needs."""
+    for name in ("select.py", "copy.py", "signal.py"):
+        (repository / name).write_text("raise SystemExit(7)\n")
+    monkeypatch.chdir(repository)
+    with Workshop() as workshop:
+        assert workshop.worktree(repository, "HEAD").is_dir()
+
+
+def test_a_folder_to_build_in_that_is_gone_is_told(repository):
+    with Workshop() as workshop, pytest.raises(EnvironmentLacks, match="cannot be run in /nowhere"):
+        workshop.build("true", Path("/nowhere"), {})
