@@ -32,8 +32,10 @@ def died(who: Who, status: int, tail: str) -> Finding:
     except ValueError:
         signal_name = f"signal {number}"
     if number == signal.SIGKILL:
-        sentence = f"{name} was killed ({signal_name}): by itself, or by the system for lack of memory"
-        return Finding("killed", sentence, fault, "error", tail)
+        sentence = (
+            f"{name} was killed ({signal_name}): by itself, from outside, or by the system for lack of memory"
+        )
+        return Finding("killed", sentence, _who_kills(fault), "error", tail)
     return Finding("signal", f"{name} crashed with {signal_name}", fault, "error", tail)
 
 
@@ -83,7 +85,12 @@ def lost_host(who: Who, tail: str) -> Finding:
     """Return the finding for the end of the process that starts and buries the sides, while somebody was at work."""
     name, fault = who
     sentence = f"the process that hosts the sides was killed while {name} was at work: by it, or from outside"
-    return Finding("killed_host", sentence, fault, "error", tail)
+    return Finding("killed_host", sentence, _who_kills(fault), "error", tail)
+
+
+def _who_kills(fault: FaultKind) -> FaultKind:
+    """Return whose fault it is that a process was killed: a kernel may do that, a suite's own code does not."""
+    return "environment" if fault == "suite" else fault
 
 
 def broken_side(trace: str) -> Finding:

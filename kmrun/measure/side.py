@@ -99,19 +99,29 @@ class Launcher:
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         descriptors = [theirs.fileno(), arena, vault, writing]
-        if sys.platform == "linux":
-            control = self._zygote_control()
-            pid = int(self._request(control, {"spawn": True}, descriptors)["pid"])
-        else:
-            words = [sys.executable, "-m", "kmrun.measure.worker", str(os.getpid()), *map(str, descriptors)]
-            child = subprocess.Popen(
-                words, pass_fds=descriptors, env=self._environment, start_new_session=True, cwd=self._folder
-            )
-            self._children[child.pid], pid = child, child.pid
-        theirs.close()
-        os.close(writing)
+        try:
+            pid = self._spawn(descriptors)
+        except BaseException:
+            ours.close()
+            os.close(reading)
+            raise
+        finally:
+            theirs.close()
+            os.close(writing)
         self._living.add(pid)
         return Side(pid, Channel(ours), reading, self)
+
+    def _spawn(self, descriptors: Sequence[int]) -> int:
+        if sys.platform == "linux":
+            control = self._zygote_control()
+            return int(self._request(control, {"spawn": True}, descriptors)["pid"])
+        module = ("-P", "-m", "kmrun.measure.worker")
+        words = [sys.executable, *module, str(os.getpid()), *map(str, descriptors)]
+        child = subprocess.Popen(
+            words, pass_fds=descriptors, env=self._environment, start_new_session=True, cwd=self._folder
+        )
+        self._children[child.pid] = child
+        return child.pid
 
     def pids(self) -> list[int]:
         """Return the processes that live now: the zygote and its sides."""
@@ -156,7 +166,8 @@ class Launcher:
         if self._control is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._zygote = subprocess.Popen(
-                [sys.executable, "-m", "kmrun.measure.zygote", str(theirs.fileno())],
+                # -P: a kernel named `copy.py` beside the suite is nothing that torch imports.
+                [sys.executable, "-P", "-m", "kmrun.measure.zygote", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 # A kernel's noise must never reach the document on stdout.
@@ -169,6 +180,17 @@ class Launcher:
             self._control = ours
             self._answer(ours, 0)
         return self._control
+
+    def end_of_zygote(self) -> tuple[str, str]:
+        """Return why no side can be started any more, and what to do about it."""
+        zygote = self._zygote
+        self._lose_zygote()
+        if zygote is not None and zygote.returncode is not None and zygote.returncode < 0:
+            return (
+                f"the process that hosts the sides was killed (signal {-zygote.returncode})",
+                "run it again",
+            )
+        return "a worker could not start: importing torch failed", "try: python -c 'import torch'"
 
     def _lose_zygote(self) -> None:
         self.close()

@@ -230,6 +230,8 @@ class Supervisor:
                 found = self.judge().ask("ceilings", OPEN_TIMEOUT_S, dtypes=list(dtypes), budget_ns=budget_ns)
             except Stopped as stopped:
                 raise refused(stopped) from stopped
+            except (Died, TimedOut) as lost:
+                raise EnvironmentLacks(f"measuring the ceilings ended: {lost}", lost.tail) from lost
         return from_plain(Ceilings, found)
 
     def delivered(
@@ -362,9 +364,7 @@ class Supervisor:
                 self._arenas.arena, self._arenas.vault if vault else self._arenas.arena
             )
         except ChannelClosed as closed:
-            raise EnvironmentLacks(
-                "a worker could not start: importing torch failed", "try: python -c 'import torch'"
-            ) from closed
+            raise EnvironmentLacks(*self._launcher.end_of_zygote()) from closed
 
     def _greet(self, side: Side, compute: bool = True) -> Mapping[str, Any]:
         facts: Mapping[str, Any] = _answered(

@@ -42,6 +42,35 @@ def test_a_side_of_a_zygote_that_was_killed_is_not_asked_of_the_next_one(tmp_pat
     assert capfd.readouterr().err == ""
 
 
+def test_a_zygote_that_was_killed_is_no_torch_that_cannot_be_imported(tmp_path: Path) -> None:
+    launcher, memory = Launcher({}, str(tmp_path)), Arenas()
+    try:
+        sides = [launcher.start(memory.arena, memory.vault)]
+        os.kill(launcher.pids()[0], signal.SIGKILL)
+        with pytest.raises(ChannelClosed):
+            while True:  # it may still read one request
+                sides.append(launcher.start(memory.arena, memory.vault))
+        assert launcher.end_of_zygote()[0] == "the process that hosts the sides was killed (signal 9)"
+        assert launcher.lost
+        assert {side.bury() for side in sides} == {-signal.SIGKILL}
+        assert launcher.start(memory.arena, memory.vault).bury() in (0, -signal.SIGKILL)
+    finally:
+        launcher.close()
+        memory.close()
+
+
+def test_what_lies_beside_the_suite_is_not_imported_in_the_zygote(tmp_path: Path) -> None:
+    """A kernel may be called `copy.py`, which torch would import in place of Python's own."""
+    for name in ("copy.py", "select.py", "random.py"):
+        (tmp_path / name).write_text("raise SystemExit(7)\n")
+    launcher, memory = Launcher({}, str(tmp_path)), Arenas()
+    try:
+        assert launcher.start(memory.arena, memory.vault).bury() in (0, -signal.SIGKILL)
+    finally:
+        launcher.close()
+        memory.close()
+
+
 def test_a_zygote_that_is_gone_is_told() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     theirs.close()

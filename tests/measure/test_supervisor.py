@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from kmrun.core.case import Argument, Case, Check, Implementation, Output, Reference, Requires, Timing
 from kmrun.core.statistics import median
+from kmrun.errors import EnvironmentLacks
 from kmrun.measure.supervisor import RunOptions, Supervisor
 
 pytest.importorskip("torch")
@@ -472,3 +474,34 @@ def test_a_detached_child_is_gone_when_the_supervisor_leaves():
         assert left == []
     finally:
         del os.environ[name]
+
+
+@pytest.mark.parametrize("whom", ["host", "judge"])
+def test_whoever_kills_what_the_suite_runs_in_is_no_broken_suite(whom):
+    """From outside, or for lack of memory: the suite is as right as it was, and the next case goes on."""
+    with small("cpu", RunOptions(seed=7, threads=1)) as running:
+        judge = running.judge()
+        victim = running._launcher.pids()[0] if whom == "host" else judge.pid
+        ordinary = judge.ask
+
+        def ask(op, *given, **arguments):
+            if op == "expect":
+                os.kill(victim, signal.SIGKILL)
+            return ordinary(op, *given, **arguments)
+
+        judge.ask = ask
+        finding = only_finding(running, case("add"))
+        assert (finding.fault, finding.outcome) == ("environment", "error")
+        assert "killed" in finding.sentence
+        assert "from outside" in finding.sentence
+        assert running.measure(case("add")).correct is True
+
+
+def test_a_judge_that_is_killed_in_the_ceilings_is_the_environment_s():
+    with small("cpu", RunOptions(seed=7, threads=1)) as running:
+        running.open_ceilings(("fp32",))
+        os.kill(running.judge().pid, signal.SIGKILL)
+        assert running.close_ceilings().bandwidths  # those of before stand
+        os.kill(running.judge().pid, signal.SIGKILL)
+        with pytest.raises(EnvironmentLacks, match="measuring the ceilings ended"):
+            running.open_ceilings(("fp32",))
