@@ -32,7 +32,7 @@ from kmrun.measure.placement import cores_for
 from kmrun.measure.roles import KERNEL, have_setup
 from kmrun.measure.side import Idle
 from kmrun.measure.version import Entrant, Inputs, Version, VersionFailed
-from kmrun.store.repository import tracked_module
+from kmrun.store.packages import module_in, packages_in
 
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
@@ -274,14 +274,15 @@ class Comparison:
 
 
 def _with_copy(seen: Origin, entrant: Entrant) -> Origin:
-    """Return the origin with the copy that its tree has of the target's module, wherever in the tree it lies."""
+    """Return the origin with the copies that its tree has of what was loaded from elsewhere, wherever they lie."""
+    root = Path(entrant.tree.root)
+    own = packages_in(root)
+    seen = replace(seen, installed=tuple(each for each in seen.installed if each[0] in own))
     module = entrant.case.implementation.target.rpartition(":")[0]
     package = module.partition(".")[0]
     if seen.home == "own" or seen.own_copy is not None or module.endswith(".py") or package == "torch":
         return seen
-    if tracked_module(Path(entrant.tree.root), module) is None:
-        return seen
-    return replace(seen, own_copy=package)
+    return seen if module_in(root, module) is None else replace(seen, own_copy=package)
 
 
 def _inputs(trial: "Trial") -> Inputs:
@@ -310,9 +311,14 @@ def _with_copies(trial: "Trial", inputs: Inputs, cases: tuple[Case, Case]) -> In
 
 @contextmanager
 def _taken_away(trial: "Trial", inputs: Inputs) -> Iterator[None]:
-    """Give back the memory of copies that were laid out."""
+    """Give back the memory of copies that were laid out; after an interrupt it goes with its processes."""
+    judge = trial.side_of_judge() if inputs.copies is not None else None
+    interrupted = False
     try:
         yield
+    except KeyboardInterrupt:
+        interrupted = True  # an answer may be on its way still, which is not the one to this
+        raise
     finally:
-        if inputs.copies is not None and trial.side_of_judge().alive:
+        if inputs.copies is not None and judge is not None and judge.alive and not interrupted:
             trial.judge("take_away", at=inputs.copies["at"])

@@ -17,6 +17,8 @@ class Origin:
         foreign: files of the other tree that were loaded, modules and libraries.
         own_copy: the target's top-level package, where this side's tree has one of that name.
         root: this side's tree.
+        installed: top-level packages that were loaded from neither tree, and their files. Once held against what the
+            tree has, only those that it has a copy of.
     """
 
     file: str | None
@@ -25,6 +27,7 @@ class Origin:
     own_copy: str | None
     root: str
     loads_own: bool = True
+    installed: tuple[tuple[str, str], ...] = ()
 
 
 def wrong_tree(new: Origin, old: Origin, name: str) -> Finding | None:
@@ -38,6 +41,9 @@ def wrong_tree(new: Origin, old: Origin, name: str) -> Finding | None:
             return _finding(f"{who} loaded {seen.foreign[0]}{more}, which is the other version's code")
         if seen.home != "own" and seen.own_copy is not None:
             return _finding(f"{who} loaded {seen.file}, not the {seen.own_copy!r} that {seen.root} has")
+        if seen.installed:
+            package, file = seen.installed[0]
+            return _finding(f"{who} loaded {file}, not the {package!r} that {seen.root} has")
     if old.home != "own" and old.file != new.file:
         return _finding(f"{name} loaded {old.file}, which is not in {old.root}")
     return None

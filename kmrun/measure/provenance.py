@@ -77,6 +77,17 @@ class Provenance:
         """Say whether this side has loaded any file of its own tree since it settled in."""
         return any(self.home(file) == "own" for file in set(_loaded_files()) - self._before)
 
+    def installed(self) -> list[tuple[str, str]]:
+        """Return the top-level packages that this side has loaded from neither tree since it settled in, with files."""
+        found = []
+        for name, module in list(sys.modules.items()):
+            file: Any = getattr(module, "__file__", None)
+            if "." in name or name in sys.stdlib_module_names or not hasattr(module, "__path__"):
+                continue
+            if isinstance(file, str) and file not in self._before and self.home(file) == "elsewhere":
+                found.append((name, file))
+        return sorted(found)
+
     def holds(self, package: str) -> bool:
         """Say whether this tree has a top-level package or module of that name."""
         return any(

@@ -57,7 +57,13 @@ class VersionOperations:
         home = provenance.home(file) if file else "elsewhere"
         plain: dict[str, Any] = to_plain(
             Origin(
-                file, home, tuple(provenance.foreign()), own_copy, str(provenance.own), provenance.loads_own()
+                file,
+                home,
+                tuple(provenance.foreign()),
+                own_copy,
+                str(provenance.own),
+                provenance.loads_own(),
+                tuple(provenance.installed()),
             )
         )
         return plain

@@ -95,16 +95,10 @@ def refusal(folder: Path) -> str:
     return "" if done.returncode == 0 or "not a git repository" in said else said.removeprefix("fatal: ")
 
 
-def tracked_module(folder: Path, module: str) -> str | None:
-    """Return the file below a folder, one that git tracks, which a dotted module or its package could be; else None.
-
-    It may lie at any depth: an installed package has no trace of the folder that it was built from.
-    """
-    package, path = module.partition(".")[0], module.replace(".", "/")
-    stems = dict.fromkeys((package, path))
-    globs = [f":(glob)**/{stem}{end}" for stem in stems for end in ("/__init__.py", ".py")]
-    found = _git(folder, "ls-files", "-z", "--", *globs)
-    return found.split("\0")[0] if found else None
+def tracked(folder: Path, glob: str) -> tuple[str, ...]:
+    """Return the files below a folder that git tracks and a pattern fits, relative to it."""
+    found = _git(folder, "ls-files", "-z", "--", glob)
+    return tuple(name for name in (found or "").split("\0") if name)
 
 
 def commit_named(folder: Path, name: str) -> str | None:

@@ -169,7 +169,7 @@ def test_an_installed_copy_does_not_stand_for_the_two_of_the_trees(
     """The package is installed, not editable, and lies deep in the repository: both sides get the installed one."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "deeppack.py").write_text(KERNELS.format(body=PLAIN, imports=""))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
     new, opponent = versions(PLAIN, PLAIN, target="deeppack:work")
     for name, body in (("new", SLOW), ("old", PLAIN)):
         (tmp_path / name / "lib" / "deep").mkdir(parents=True)
@@ -183,6 +183,39 @@ def test_an_installed_copy_does_not_stand_for_the_two_of_the_trees(
     assert finding.sentence == (
         f"this version loaded {tmp_path}/site/deeppack.py, not the 'deeppack' that {tmp_path}/new has"
     )
+
+
+def test_an_installed_copy_behind_a_file_beside_the_suite_is_no_comparison(versions, tmp_path, monkeypatch):
+    """The target is each tree's own file, but what it measures is installed once, for both."""
+    place = tmp_path / "site-packages"
+    trees = [tmp_path / name / "libs" / "deep" / "src" for name in ("new", "old")]
+    new, opponent = versions("return behind.work(x)", "return behind.work(x)", imports="import behind")
+    for folder, body in ((place, SLOW), (trees[0], SLOW), (trees[1], PLAIN)):
+        (folder / "behind").mkdir(parents=True)
+        (folder / "behind" / "__init__.py").write_text(KERNELS.format(body=body, imports=""))
+    monkeypatch.setenv("PYTHONPATH", str(place), prepend=os.pathsep)
+    with Supervisor("cpu", RunOptions(seed=7, threads=1)) as running:
+        running.use_cache_bytes(2**20)
+        seen = running.measure(new, opponent=opponent)
+    (finding,) = seen.findings
+    assert (finding.code, finding.fault, finding.outcome) == ("wrong_tree", "environment", "error")
+    assert finding.sentence == (
+        f"this version loaded {place}/behind/__init__.py, not the 'behind' that {tmp_path}/new has"
+    )
+
+
+def test_a_suite_whose_folder_the_other_version_lacks_is_not_compared(versions, tmp_path):
+    """Its processes start in the new version's folder, out of which the old one must not import."""
+    new, opponent = versions(PLAIN, PLAIN, target="k:work")
+    bench = tmp_path / "new" / "bench"
+    bench.mkdir()
+    (tmp_path / "new" / "k.py").rename(bench / "k.py")
+    (tmp_path / "old" / "k.py").unlink()
+    with Supervisor("cpu", RunOptions(seed=7, threads=1), folder=str(bench)) as running:
+        running.use_cache_bytes(2**20)
+        seen = running.measure(replace(new, folder=str(bench)), opponent=opponent)
+    assert (seen.findings, seen.slowdown) == ((), None)
+    assert "not compared: HEAD~1 has no such target" in seen.labels
 
 
 def test_a_target_that_only_the_new_version_has_is_not_compared(supervisor, versions, tmp_path):

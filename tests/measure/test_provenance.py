@@ -110,6 +110,11 @@ TORCH = Origin("/site/torch.py", "elsewhere", (), None, "/old")
             "this version loaded /site/pack.py, not the 'pack' that /old has",
         ),
         (NEW, TORCH, "v1 loaded /site/torch.py, which is not in /old"),
+        (
+            NEW,
+            replace(OLD, installed=(("pack", "/site/pack/__init__.py"),)),
+            "v1 loaded /site/pack/__init__.py, not the 'pack' that /old has",
+        ),
     ],
 )
 def test_what_proves_that_two_versions_were_compared(new, old, said):
