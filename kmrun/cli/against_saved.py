@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kmrun.cli.baselining import decide, note_faster
-from kmrun.cli.companion import Companion, Done, Phase, Suite, Take, has_time, shared_alpha
+from kmrun.cli.companion import Companion, Done, Key, Phase, Suite, Take, has_time, shared_alpha
 from kmrun.core.baseline import device_key
 from kmrun.core.baseline_gate import BaselineGate
 from kmrun.core.case import Case
@@ -35,8 +35,8 @@ class AgainstSaved(Companion):
     take: Take = field(kw_only=True)
     say: Callable[[str], None] = field(kw_only=True)
     _saved: list[Result] = field(default_factory=list)
-    _then: dict[tuple[str, str], Result] = field(default_factory=dict)
-    _compared: dict[tuple[str, str], int] = field(default_factory=dict)
+    _then: dict[Key, Result] = field(default_factory=dict)
+    _compared: dict[Key, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the file before anything is measured.
@@ -133,7 +133,7 @@ class AgainstSaved(Companion):
 
 def session_of(entry: CaseResult, ceilings: CeilingEntry) -> Session | None:
     """Return the one session that a saved case is; None without a time or without ceilings."""
-    if not entry.median_ms or not ceilings.bandwidths or not ceilings.matmuls:
+    if not entry.median_ms or not ceilings.bandwidths or not _fp32(ceilings):
         return None
     return _beside(entry.median_ms, ceilings)
 
@@ -148,10 +148,15 @@ def _unsure(entry: CaseResult) -> float:
 def _beside(kernel_ms: float, ceilings: CeilingEntry) -> Session:
     """Return a kernel's time beside what the machine took for 1 GB and for 1 Tflop at its best."""
     memory_ms = 1e3 / max(seen.gb_per_s for seen in ceilings.bandwidths)
-    compute_ms = 1e3 / max(rate.tflop_per_s for rate in ceilings.matmuls if rate.dtype == "fp32")
+    compute_ms = 1e3 / max(_fp32(ceilings))
     return Session(
         kernel_ms, memory_ms, compute_ms, math.log(kernel_ms / memory_ms), math.log(kernel_ms / compute_ms)
     )
+
+
+def _fp32(ceilings: CeilingEntry) -> list[float]:
+    """Return the rates of the one matmul that every run measures; none where a document lacks it."""
+    return [rate.tflop_per_s for rate in ceilings.matmuls if rate.dtype == "fp32"]
 
 
 def _key_of(result: Result) -> str:

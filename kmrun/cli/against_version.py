@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kmrun.cli.companion import Companion, Phase, Suite, shared_alpha
+from kmrun.cli.companion import Companion, Key, Phase, Suite, shared_alpha
 from kmrun.core.case import Case
 from kmrun.core.clause import count_sampled
 from kmrun.core.gate import LIVE_LOOKS, LIVE_SHARES, Gate
 from kmrun.core.measurement import Ceilings, Measurement
 from kmrun.core.opponent import Opponent, Tree
+from kmrun.plan.selection import runs_on
 from kmrun.report.numbers import count
 
 _SHOWN = 5
@@ -19,7 +20,8 @@ _SHOWN = 5
 class Matchup:
     """A suite's other version: its cases by id, and where both versions lie. `name` is what it is called.
 
-    `broken` says why none of its cases is known, where that is so.
+    `broken` says why none of its cases is known, where that is so. `ours` are the ids of all cases of this version,
+    chosen for the run or not.
     """
 
     name: str
@@ -27,16 +29,16 @@ class Matchup:
     own: Tree
     other: Tree
     broken: str = ""
+    ours: frozenset[str] = frozenset()
 
 
 @dataclass
 class AgainstVersion(Companion):
     """Gives each case its opponent, and tells which cases have none."""
 
-    matchups: Mapping[tuple[str, str], Matchup] = field(kw_only=True)
-    """By folder and name of the suite."""
+    matchups: Mapping[Key, Matchup] = field(kw_only=True)
     say: Callable[[str], None] = field(kw_only=True)
-    _alpha: dict[tuple[str, str], float] = field(default_factory=dict)
+    _alpha: dict[Key, float] = field(default_factory=dict)
 
     def open(self, suite: Suite) -> None:
         """Share the error rate among all that the suite decides, and list what only one version has."""
@@ -46,16 +48,17 @@ class AgainstVersion(Companion):
         if matchup.broken:
             self.say(f"warning: nothing is compared with {matchup.name}: {matchup.broken}\n")
             return
-        here = {case.id for case in suite.cases}
         new = [case.id for case in suite.cases if case.id not in matchup.cases]
         changed = [
             case.id
             for case in suite.cases
             if case.id in matchup.cases and not _same_inputs(case, matchup.cases[case.id])
         ]
-        kernels = {case.kernel for case in suite.cases}
+        kind, card = suite.device.kind, suite.card
         gone = [
-            case.id for case in matchup.cases.values() if case.id not in here and case.kernel not in kernels
+            case.id
+            for case in matchup.cases.values()
+            if case.id not in matchup.ours and runs_on(case, kind, card)
         ]
         for ids, why in (
             (new, f"not in {matchup.name}"),

@@ -79,7 +79,7 @@ def _fail(error: KmrunError) -> int:
     return error.exit_code
 
 
-def explained(error: KmrunError) -> str:
+def explained(error: KmrunError, opening: str = "error: ") -> str:
     """Return an error as a person reads it: its places with excerpts, else its sentence and hint."""
     found = getattr(error, "diagnostics", ())
     if found:
@@ -90,7 +90,7 @@ def explained(error: KmrunError) -> str:
         errors = "1 error" if number == 1 else f"{number} errors"
         return f"{render(found, 'text', sys.stderr.isatty())}{errors} · kmrun explain {codes[0]}\n"
     lines = [
-        *f"error: {error.sentence}".split("\n"),
+        *f"{opening}{error.sentence}".split("\n"),
         *(f"hint: {error.hint}".split("\n") if error.hint else ()),
     ]
     return "".join(f"{printable(line)}\n" for line in lines)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kmrun.cli.companion import Companion, Done, Phase, Suite, Take, has_time, shared_alpha
+from kmrun.cli.companion import Companion, Done, Key, Phase, Suite, Take, has_time, shared_alpha
 from kmrun.core.baseline import (
     VERSION,
     Baseline,
@@ -58,14 +58,19 @@ class Saving(Companion):
     partial: bool = False
     """Only some cases were chosen: the file keeps its others."""
     now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC)
-    _targets: dict[tuple[str, str], TargetFile] = field(default_factory=dict)
+    _targets: dict[Key, TargetFile] = field(default_factory=dict)
 
     def open(self, suite: Suite) -> None:
         """Find the file writable before anything is measured, and an earlier one fit to be completed."""
         if not suite.cases:
             return
         path = baselines.file_of(suite.folder, suite.name, device_key(suite.device, suite.card))
-        self._targets[suite.key] = baselines.target(path)
+        target = baselines.target(path)
+        for (_, name, file), taken in self._targets.items():
+            if taken.path == target.path:
+                told = f"--save-baseline {path}: is of {name} in {file} and of {suite.name} in {suite.file}"
+                raise UsageError(printable(told), "give one of the two another name")
+        self._targets[suite.key] = target
         earlier = self._earlier(path, self.say)
         if earlier is not None and earlier.suite != suite.name:
             told = f"--save-baseline {path}: is of another suite, {earlier.suite}"
@@ -81,7 +86,7 @@ class Saving(Companion):
         if target is None:
             return
         chosen = [one for one in done if has_time(one.found) and one.verdict != "error"]
-        left = {one.case.id: "" for one in done if one not in chosen}
+        left = {one.case.id: _why_left(one) for one in done if one not in chosen}
         sessions: dict[str, list[Session]] = {one.case.id: [] for one in chosen}
         for round_ in range(SESSIONS):
             for one in list(chosen):
@@ -116,6 +121,9 @@ class Saving(Companion):
             self.notes.append(
                 f"baseline of {count(len(cases), 'case')}, {SESSIONS} processes each: {target.path}"
             )
+        if any(one.verdict == "skipped" and one.case.id in kept for one in done):
+            # It was measured here once: what it needs is missing today.
+            self.exit_code = self.exit_code or EnvironmentLacks.exit_code
         for name, why in left.items():
             told = "not measured anew, its earlier entry stays" if name in kept else "not in the baseline"
             self.say(f"warning: {told}: {name}{why}\n")
@@ -150,8 +158,8 @@ class AgainstBaseline(Companion):
 
     take: Take = field(kw_only=True)
     say: Say = field(kw_only=True)
-    _known: dict[tuple[str, str], Baseline] = field(default_factory=dict)
-    _compared: dict[tuple[str, str], int] = field(default_factory=dict)
+    _known: dict[Key, Baseline] = field(default_factory=dict)
+    _compared: dict[Key, int] = field(default_factory=dict)
 
     def open(self, suite: Suite) -> None:
         """Read the baseline; refuse one of another device or of other cases, warn of another driver or torch."""
@@ -264,6 +272,12 @@ def note_faster(notes: list[str], done: Sequence[Done], hint: str) -> None:
     if faster:
         more = f" and {len(faster) - 1} more" if len(faster) > 1 else ""
         notes.append(f"faster than before: {faster[0]}{more}; {hint}")
+
+
+def _why_left(one: Done) -> str:
+    """Return why a case was skipped, in brackets; what else keeps a case out stands in its own verdict."""
+    skipped = [finding.sentence for finding in one.found.findings if finding.outcome == "skipped"]
+    return f" ({printable(skipped[0])})" if skipped else ""
 
 
 def _document(suite: Suite, cases: Sequence[BaselineCase]) -> Baseline:

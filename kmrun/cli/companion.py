@@ -21,6 +21,9 @@ Take = Callable[[Any, Case, Measurement, Phase, bool, tuple[int, int] | None], S
 """Measures a case in a fresh process: (supervisor, case, what came of it, phase, alone, repeats of the yardsticks);
 see `measure.sessions`."""
 
+Key = tuple[str, str, str | None]
+"""Folder, name and file of a suite."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suite:
@@ -38,9 +41,9 @@ class Suite:
     """The tree that the suite lies in; None: its folder."""
 
     @property
-    def key(self) -> tuple[str, str]:
-        """What tells the suites of a run apart."""
-        return str(self.folder), self.name
+    def key(self) -> "Key":
+        """What tells the suites of a run apart: two files of a folder may name their suites alike."""
+        return str(self.folder), self.name, self.file
 
     def l2(self, case: Case) -> str:
         """Return whether the case is asked to be timed `cold` or `hot`."""

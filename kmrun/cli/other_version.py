@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kmrun.cli.against_version import AgainstVersion, Matchup
+from kmrun.cli.app import explained
 from kmrun.core.case import Case, Implementation
 from kmrun.core.opponent import Tree
 from kmrun.errors import UsageError
 from kmrun.source.diagnostics import InvalidSuite
 from kmrun.source.suite_plan import PlannedSuite, read_and_plan
 from kmrun.store.repository import LOCAL_VARIABLES, commit_named, refusal, toplevel
-from kmrun.store.worktree import Workshop
+from kmrun.store.worktree import BuildFailed, Workshop
 
 ROOT = "{root}"
 """Stands for the tree of a version in the values of a suite's `env:`."""
@@ -57,9 +58,11 @@ def against_version(
         _build(planned, places, others, build, workshop, say)
         yield AgainstVersion(
             matchups={
-                (str(item.read.path.parent.resolve()), item.read.suite.suite): _matchup(
-                    item, places[item.read.path], others[item.read.path], caches
-                )
+                (
+                    str(item.read.path.parent.resolve()),
+                    item.read.suite.suite,
+                    item.read.document.source.name,
+                ): _matchup(item, places[item.read.path], others[item.read.path], caches)
                 for item in planned
             },
             say=say,
@@ -96,12 +99,12 @@ def _finder(planned: Sequence[PlannedSuite], asked: str) -> Callable[[PlannedSui
     roots = set(folders)
     commits = {root: commit_named(root, asked) for root in roots if root is not None}
     is_commit = bool(commits) and all(commits.values()) and None not in roots
-    if _exists(path) and is_commit and len(path.parts) == 1 and asked not in (".", ".."):
+    if _exists(path) and is_commit:
         raise UsageError(
             f"--against {asked}: a commit and a path of that name", f"write ./{asked} for the path"
         )
     if _exists(path):
-        return lambda item, _: _in_path(_location(item), path.resolve(), asked)
+        return lambda item, _: _other_than_own(_in_path(_location(item), path.resolve(), asked), item)
     if not is_commit:
         refused = refusal(folders[None]) if None in folders else ""
         if refused:
@@ -148,6 +151,18 @@ def _in_path(suite: Path, path: Path, asked: str) -> Place:
     return Place(asked, own_root or suite.parent, path, None)
 
 
+def _other_than_own(place: Place, item: PlannedSuite) -> Place:
+    """Return the place.
+
+    Raises:
+        UsageError: it is where the suite itself lies: compared with itself, nothing is ever slower.
+    """
+    if place.other == place.own and place.suite is not None and place.suite.samefile(item.read.path):
+        hint = "name another checkout, or a commit: HEAD is what was committed last"
+        raise UsageError(f"--against {place.name}: is the tree that the suite itself lies in", hint)
+    return place
+
+
 def _other(place: Place) -> PlannedSuite | str | None:
     """Return the suite as it is in the other version: None where it is younger, or why it cannot be read."""
     if place.suite is None:
@@ -168,18 +183,32 @@ def _build(
     workshop: Workshop,
     say: Callable[[str], None],
 ) -> None:
-    """Run each suite's build command in both trees, each once a tree; a version that has its own is built by that."""
+    """Run each suite's build command in both trees, each once a tree; a version that has its own is built by that.
+
+    A version that asks for no build may need none: this version's is tried there, and its failing is no obstacle.
+    """
     done: set[tuple[str, Path]] = set()
+
+    def make(command: str, root: Path, variables: dict[str, str], asks_not: str = "") -> None:
+        if not command or (command, root) in done:
+            return
+        done.add((command, root))
+        say(f"building {root}: {command}\n")
+        try:
+            workshop.build(command, root, rooted(variables, root))
+        except BuildFailed as failed:
+            if not asks_not:
+                raise
+            say(explained(failed, f"warning: {asks_not} asks for no build, and is compared as it is: "))
+
     for item in planned:
         place, other = places[item.read.path], others[item.read.path]
         suite = item.read.suite
-        of_other = other.read.suite if isinstance(other, PlannedSuite) and other.read.suite.build else suite
-        for root, its in ((place.own, suite), (place.other, of_other)):
-            command = build or its.build
-            if command and (command, root) not in done:
-                done.add((command, root))
-                say(f"building {root}: {command}\n")
-                workshop.build(command, root, rooted(its.env, root))
+        make(build or suite.build or "", place.own, suite.env)
+        if isinstance(other, str):
+            continue  # nothing of it is run
+        its = other.read.suite if other is not None and other.read.suite.build else suite
+        make(build or its.build or "", place.other, its.env, place.name if its is suite and not build else "")
 
 
 def _matchup(
@@ -187,8 +216,9 @@ def _matchup(
 ) -> Matchup:
     own, other = Tree(str(place.own), str(caches["new"])), Tree(str(place.other), str(caches["old"]))
     folder = item.read.path.parent.resolve()
+    ours = frozenset(case.id for case in item.expansion.cases)
     if isinstance(there, str):
-        return Matchup(place.name, {}, own, other, there)
+        return Matchup(place.name, {}, own, other, there, ours)
     if there is not None and place.suite is not None:
         variables, cases = there.read.suite.env, there.expansion.cases
         at = place.suite.parent
@@ -198,7 +228,7 @@ def _matchup(
         within = folder.relative_to(place.own) if folder.is_relative_to(place.own) else Path()
         at = place.other / within if (place.other / within).is_dir() else place.other
     found = {case.id: in_tree(replace(case, folder=str(at)), variables, place.other) for case in cases}
-    return Matchup(place.name, found, own, other)
+    return Matchup(place.name, found, own, other, ours=ours)
 
 
 def in_tree(case: Case, variables: dict[str, str], root: Path) -> Case:

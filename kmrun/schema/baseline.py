@@ -9,6 +9,9 @@ from pydantic import Field
 
 from kmrun.schema.base import Document, Many, NotNegative, Positive
 
+LogRatio = Annotated[float, Field(ge=-100, le=100)]
+"""No two times of one machine lie further apart; what does is damage."""
+
 
 class Session(Document):
     """One fresh process."""
@@ -16,8 +19,8 @@ class Session(Document):
     kernel_ms: Positive = Field(description="Time per call of the kernel.")
     memory_ms: Positive = Field(description="Time per call of the memory yardstick.")
     compute_ms: Positive = Field(description="Time per call of the compute yardstick.")
-    over_memory: float = Field(description="Log ratio of kernel over memory yardstick, side by side.")
-    over_compute: float = Field(description="Log ratio of kernel over compute yardstick, side by side.")
+    over_memory: LogRatio = Field(description="Log ratio of kernel over memory yardstick, side by side.")
+    over_compute: LogRatio = Field(description="Log ratio of kernel over compute yardstick, side by side.")
     memory_calls: Annotated[int, Field(ge=1)] = Field(description="Of the memory yardstick in a sample.")
     compute_calls: Annotated[int, Field(ge=1)]
 

@@ -11,6 +11,7 @@ from kmrun.core.baseline import VERSION, Baseline
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.errors import InvalidInput, UsageError
 from kmrun.schema import baseline as schema
+from kmrun.store.results import no_constant
 from kmrun.store.targets import TargetFile
 
 FOLDER = "baselines"
@@ -73,7 +74,7 @@ def read(path: Path) -> Baseline | None:
         raise InvalidInput(f"{path}: {(error.strerror or str(error)).lower()}") from error
     hint = "--save-baseline writes it anew" if _is_baseline(content) else _DAMAGE
     try:
-        plain = json.loads(content.decode("utf-8"))
+        plain = json.loads(content.decode("utf-8"), parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise DamagedBaseline(f"{path}: not JSON: {error}", hint) from error
     version = plain.get("kmrun_baseline") if isinstance(plain, dict) else None

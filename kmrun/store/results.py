@@ -115,11 +115,20 @@ def read_content(content: bytes, name: str) -> list[Result]:
         InvalidInput: it is no result document, or was written by a newer kmrun.
     """
     try:
-        plain = json.loads(content.decode("utf-8"))
+        plain = json.loads(content.decode("utf-8"), parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{name}: not JSON: {error}", "a result file is what --save writes") from error
     documents = plain if isinstance(plain, list) else [plain]
     return [parse(document, name) for document in documents]
+
+
+def no_constant(word: str) -> Any:
+    """Refuse `NaN` and `Infinity`, which Python's reader knows and JSON does not.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{word} is no value")
 
 
 def parse(plain: Any, name: str) -> Result:

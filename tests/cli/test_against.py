@@ -60,8 +60,8 @@ def matchup(asked, build="", words=("suites/s.yaml",)):
 
 
 def opened(companion: AgainstVersion, cases) -> Suite:
-    ((folder, name),) = companion.matchups
-    taken = Suite(name, None, Path(folder), cases, CPU, None, {})
+    ((folder, name, file),) = companion.matchups
+    taken = Suite(name, file, Path(folder), cases, CPU, None, {})
     companion.open(taken)
     return taken
 
@@ -92,7 +92,83 @@ def test_what_only_one_version_has_is_listed_and_the_error_rate_is_shared(code):
         labelled = companion.measured(taken, cases[1], make_found(), None, None, print)
         assert labelled.labels == (f"not compared: not the same case in {both.gate.against}",)
         assert companion.measured(taken, cases[0], make_found(), None, None, print) == make_found()
-    assert said == [f"warning: 1 case not in {both.gate.against}: add[n=128]\n"]
+    assert said == [
+        f"warning: 1 case not in {both.gate.against}: add[n=128]\n",
+        f"warning: 1 case only in {both.gate.against}: add[n=32]\n",
+    ]
+
+
+def test_what_was_not_chosen_or_is_for_another_device_is_not_called_missing(code, kmrun, monkeypatch):
+    rows = (
+        suite()
+        .replace("    matrix:", "    cases: [{device: cpu, m: 1}, {device: gpu, m: 2}]\n    matrix:")
+        .replace("1024]", "1024 * m]")
+    )
+    commit(code, {"suites/s.yaml": rows})
+    git(code, "tag", "rows")
+    commit(code, {"suites/s.yaml": rows.replace(", {device: gpu, m: 2}", "").replace("64, 128", "64")})
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: FakeSupervisor())
+    for options in ([], ["-k", "n=64"]):
+        warnings = [
+            line
+            for line in kmrun("suites/s.yaml", "--against", "rows", *options).err.splitlines()
+            if "only in" in line
+        ]
+        assert [line.rpartition(": ")[2] for line in warnings] == ["add[m=1,n=128]"]
+
+
+def test_suites_of_one_name_in_a_folder_are_each_compared_with_their_own(code, kmrun, monkeypatch):
+    commit(code, {"suites/t.yaml": suite("16").replace("name: add", "name: plus")})
+    fake = FakeSupervisor()
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: fake)
+    ran = kmrun("suites", "--against", "HEAD")
+    assert (ran.code, ran.err) == (0, "")
+    compared = [asked[0] for asked in fake.asked if isinstance(asked, tuple) and asked[0][-1] == "]"]
+    assert compared == ["add[n=64]", "add[n=128]", "plus[n=16]"]
+
+
+def test_a_suite_is_not_compared_with_itself(code):
+    """Nothing is ever slower than itself: a variable that names the wrong folder must not look like a pass."""
+    (code / "around").symlink_to(".")
+    for asked in (".", str(code), "suites", "suites/s.yaml", "around"):
+        with pytest.raises(UsageError, match="is the tree that the suite itself lies in"):
+            matchup(asked)
+    (code / "suites" / "old.yaml").write_text(suite("64"))
+    assert list(matchup("suites/old.yaml")[0].cases) == ["add[n=64]"]
+
+
+def test_a_branch_and_a_folder_of_one_name_are_told_apart(code):
+    git(code, "branch", "fix/one")
+    (code / "fix" / "one").mkdir(parents=True)
+    with pytest.raises(UsageError, match="a commit and a path of that name"):
+        matchup("fix/one")
+    assert matchup("./fix/one")[0].other.root == str(code / "fix" / "one")
+
+
+def test_a_version_that_asks_for_no_build_is_not_held_up_by_one(code):
+    """Who brings in a build could never compare: what was there before has nothing to be built from."""
+    commit(code, {"suites/s.yaml": suite(keys="build: test -f csrc.txt"), "csrc.txt": ""})
+    found, said = matchup("v1")
+    assert found.cases
+    assert "v1 (" in said[-1]
+    assert "asks for no build, and is compared as it is: `test -f csrc.txt` failed in" in said[-1]
+    with pytest.raises(EnvironmentLacks, match="failed in"):
+        matchup("v1", build="test -f csrc.txt")
+    commit(code, {"suites/s.yaml": suite(keys="build: test -f more.txt"), "more.txt": ""})
+    (code / "csrc.txt").unlink()
+    commit(code, {})
+    assert matchup("HEAD~1")[0].cases  # built there as that version asks
+    (code / "more.txt").unlink()
+    with pytest.raises(EnvironmentLacks, match=f"failed in {code} "):
+        matchup("v1")
+
+
+def test_a_version_whose_suite_is_invalid_is_not_built(code):
+    commit(code, {"suites/s.yaml": suite(keys="build: false").replace("target:", "tarjet:")})
+    commit(code, {"suites/s.yaml": suite(keys="build: pwd >> built")})
+    found, said = matchup("HEAD~1")
+    assert found.broken
+    assert said == [f"building {code}: pwd >> built\n"]
 
 
 def test_other_arguments_are_no_comparison(code):

@@ -237,6 +237,30 @@ def test_what_cannot_be_measured_anew_keeps_its_earlier_entry(kmrun, suite, mach
     assert baselines.read(FILE).case(ONE) == after.case(ONE)
 
 
+def test_a_skipped_case_is_an_error_only_where_it_was_measured_before(kmrun, suite, machine):
+    """What never could run here is nobody's fault; what could, and cannot today, lacks something."""
+    skipped = Finding("module_missing", "skipped: needs the module 'triton'", "environment", "skipped")
+    machine.supervisor.found[TWO] = make_found(case_id=TWO, samples_ns=(), findings=(skipped,))
+    ran = kmrun(suite, "--save-baseline")
+    said = f"{TWO} (skipped: needs the module 'triton')\n"
+    assert (ran.code, f"warning: not in the baseline: {said}" in ran.err) == (0, True)
+    machine.supervisor.found.clear()
+    kmrun(suite, "--save-baseline")
+    machine.supervisor.found[TWO] = make_found(case_id=TWO, samples_ns=(), findings=(skipped,))
+    ran = kmrun(suite, "--save-baseline")
+    assert (ran.code, f"warning: not measured anew, its earlier entry stays: {said}" in ran.err) == (3, True)
+
+
+def test_two_suites_that_would_share_a_file_are_refused(kmrun, suite, machine):
+    Path("other.yaml").write_text(SUITE.replace("name: add", "name: plus"))
+    ran = kmrun(".", "--save-baseline")
+    told = (
+        f"error: --save-baseline {FILE.resolve()}: is of adding in adding.yaml and of adding in other.yaml\n"
+    )
+    assert (ran.code, ran.err) == (2, f"{told}hint: give one of the two another name\n")
+    assert not FILE.exists()
+
+
 def test_an_entry_of_another_torch_is_neither_lost_nor_passed_off(kmrun, suite, machine):
     kmrun(suite, "--save-baseline")
     text = FILE.read_text()
@@ -367,6 +391,19 @@ def test_a_saved_result_of_other_cases_is_refused(kmrun, suite, machine):
     assert (ran.code, "timed cold against hot" in ran.err) == (2, True)
     Path(suite).write_text(SUITE.replace("0.03", "0.05"))
     assert kmrun(suite, "--compare", "old.json").code == 0
+
+
+def test_a_saved_result_without_the_ceilings_is_not_compared(kmrun, suite, machine):
+    kmrun(suite, "--save", "r.json")
+
+    def no_fp32(document):
+        document["ceilings"]["matmuls"] = [
+            rate | {"dtype": "bf16"} for rate in document["ceilings"]["matmuls"]
+        ]
+
+    edit(Path("r.json"), no_fp32)
+    ran = kmrun(suite, "--compare", "r.json")
+    assert (ran.code, ran.out.count("not judged: max_slowdown")) == (0, 1)
 
 
 def test_a_saved_result_without_definitions_is_compared_with_a_warning(kmrun, suite, machine):

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import jsonschema
 import pytest
@@ -88,6 +89,19 @@ def test_what_cannot_be_read_is_refused(tmp_path, text, said):
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(InvalidInput, match=said):
+        baselines.read(path)
+
+
+@pytest.mark.parametrize("value", ["1e5", "-1e5", "NaN", "Infinity", "1e999"])
+def test_what_no_machine_measured_is_damage(tmp_path, value):
+    """A log ratio of a thousand would be a factor that no float holds."""
+    path = baselines.file_of(tmp_path, "adding", "cpu-test-8c")
+    baselines.target(path).replace(
+        re.sub(
+            r'"over_memory": [-0-9.]+', f'"over_memory": {value}', baselines.render(make_baseline()), count=1
+        )
+    )
+    with pytest.raises(baselines.DamagedBaseline):
         baselines.read(path)
 
 
