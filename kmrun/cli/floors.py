@@ -76,14 +76,14 @@ def _of_suite(found: "Sequence[Result]", planned: "PlannedSuite", name: str) -> 
     from kmrun.errors import InvalidInput
 
     suite = planned.read.suite.suite
-    for one in found:
-        if one.suite.name != suite:
-            continue
-        if one.suite.digest != planned.read.digest:
-            raise InvalidInput(
-                f"{name}: is of another text of {suite}", "run the suite as it is now, with --save"
-            )
-        return one
+    named = [one for one in found if one.suite.name == suite]
+    same = [one for one in named if one.suite.digest == planned.read.digest]
+    if same:
+        return same[-1]
+    if named:
+        raise InvalidInput(
+            f"{name}: is of another text of {suite}", "run the suite as it is now, with --save"
+        )
     raise InvalidInput(f"{name}: has no result of {suite}")
 
 

@@ -79,16 +79,20 @@ class Written:
         """Write the final Markdown, with the exit code, GitHub's summary of the step, and the page.
 
         Raises:
-            UsageError: a file can no longer be written.
+            UsageError: a file can no longer be written; the others are.
         """
         text = markdown.render(results, code)
-        if self._markdown is not None:
-            self._markdown.replace(text)
-        if self._page is not None and results:
-            self._page.write(results_page(results, load_cards(self._overlays)))
         summary = self._environment.get("GITHUB_STEP_SUMMARY")
-        if summary and results:
-            _append(Path(summary), text)
+        with ExitStack() as each:  # the last first, and all of them when one fails, too
+            if summary and results:
+                each.callback(_append, Path(summary), text)
+            if self._page is not None and results:
+                each.callback(self._write_page, self._page, results)
+            if self._markdown is not None:
+                each.callback(self._markdown.replace, text)
+
+    def _write_page(self, page: PageFile, results: Sequence[Result]) -> None:
+        page.write(results_page(results, load_cards(self._overlays)))
 
     def announce(self, results: Sequence[Result], *, to_stderr: bool = False) -> None:
         """Print GitHub's annotations in a job of GitHub's; it reads standard error as well as output."""

@@ -1,5 +1,6 @@
 """The difference of two results as a table, and as a document for scripts."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -108,21 +109,31 @@ def _record(difference: Difference) -> dict[str, Any]:
     return {
         "suite": difference.suite,
         "same_device": difference.same_device,
-        "changes": [{"name": each.name, "old": each.old, "new": each.new} for each in difference.changes],
+        "changes": [
+            {"name": each.name, "old": _finite(each.old), "new": _finite(each.new)}
+            for each in difference.changes
+        ],
         "cases": [
             {
                 "id": case.id,
                 "old_ms": _figure(case.old, "median_ms"),
                 "new_ms": _figure(case.new, "median_ms"),
-                "delta": case.delta,
-                "low": case.low,
-                "high": case.high,
+                "delta": _finite(case.delta),
+                "low": _finite(case.low),
+                "high": _finite(case.high),
                 "old_verdict": _figure(case.old, "verdict"),
                 "new_verdict": _figure(case.new, "verdict"),
             }
             for case in difference.cases
         ],
     }
+
+
+def _finite(value: Any) -> Any:
+    """Return a value, or None for a number that JSON has no word for, as edited documents bring about."""
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _figure(case: CaseResult | None, name: str) -> Any:

@@ -13,7 +13,8 @@ from kmrun.report.view import Paragraph, View, view
 from kmrun.report.words import WORDS
 
 _MARKUP = re.compile(
-    r"(?P<entity>[&<>|`@]|:(?=[^\s\d])|(?<=www)\.)"  # `@` would call people, `:` and `www.` make emoji and links
+    # `@` would call people, `:` and `www.` make emoji and links, `$` mathematics.
+    r"(?P<entity>[&<>|`@$]|:(?=[^\s\d])|(?<=www)\.)"
     r"|(?P<sign>[\\*_\[\]~#]|^[-+=]|^\d+(?=[.)](?:\s|$)))"
 )
 _WORST_FIRST = ("error", "wrong", "fail", "inconclusive", "pass", "skipped")

@@ -1,6 +1,5 @@
 """Floors where they stand in a suite's text: which number each is, and the text with some of them raised."""
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -8,7 +7,6 @@ from typing import Any
 
 from kmrun.core.case import Path
 from kmrun.core.floors import Floor, Raised, Shown
-from kmrun.errors import UsageError
 from kmrun.source.diagnostics import InvalidSuite
 from kmrun.source.document import Document, Node, Span
 from kmrun.source.number_edit import number_text, replaced
@@ -55,7 +53,6 @@ def with_raised(path: FilePath, document: Document, found: Sequence[Raised]) -> 
 
     Raises:
         RuntimeError: the text would read as anything else than the same suite with those numbers.
-        UsageError: the suite cannot be tried out where it stands.
     """
     content = path.read_bytes()
     text = _text_with(content, document, found)
@@ -74,15 +71,8 @@ def with_raised(path: FilePath, document: Document, found: Sequence[Raised]) -> 
 
 def _mistake(path: FilePath, text: str) -> str | None:
     """Return what would be wrong with the suite if this were its text."""
-    # What it extends lies beside it; else nothing is written there just to look.
-    folder = path.resolve().parent if "extends" in text else None
     try:
-        with tempfile.NamedTemporaryFile("wb", prefix=".kmrun-", suffix=path.suffix, dir=folder) as trial:
-            trial.write(text.encode())
-            trial.flush()
-            read_and_plan(trial.name, path.name)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be tried out: {(error.strerror or str(error)).lower()}") from error
+        read_and_plan(path, path.name, text.encode())
     except InvalidSuite as error:
         return next(item.message for item in error.diagnostics if item.severity == "error")
     return None

@@ -24,13 +24,15 @@ class PlannedSuite:
     warnings: tuple[Diagnostic, ...]
 
 
-def read_and_plan(path: Path | str, name: str | None = None) -> PlannedSuite:
+def read_and_plan(path: Path | str, name: str | None = None, content: bytes | None = None) -> PlannedSuite:
     """Read, validate and expand a suite file. Runs none of its code.
+
+    `content` is what the file is tried out with instead of what it holds.
 
     Raises:
         InvalidSuite: with all mistakes of reading, and those of planning in the kernels that could be read.
     """
-    examined = examine(Path(path), name)
+    examined = examine(Path(path), name, content)
     expansion, planned = _planned(examined)
     found = [*examined.diagnostics, *planned]
     if any(item.severity == "error" for item in found) or examined.suite is None or expansion is None:

@@ -62,13 +62,17 @@ def read_suite(path: FilePath | str, name: str | None = None) -> ReadSuite:
     return ReadSuite(examined.suite, examined.document, examined.path, examined.document.digest)
 
 
-def examine(path: FilePath, name: str | None = None) -> Examined:
-    """Read a suite file and keep what is right in it.
+def examine(path: FilePath, name: str | None = None, content: bytes | None = None) -> Examined:
+    """Read a suite file, or what it may come to hold, and keep what is right in it.
 
     Raises:
         InvalidSuite: there is no document at all (missing file, no YAML).
     """
-    loaded = yaml_loader.load_file(path, name)
+    loaded = (
+        yaml_loader.load_file(path, name)
+        if content is None
+        else yaml_loader.load_bytes(content, name or str(path))
+    )
     document = loaded.document
     if problem := _wrong_kind(document.value):
         found = list(loaded.diagnostics)

@@ -100,6 +100,24 @@ def test_suites_of_one_name_are_told_apart_by_their_files(kmrun, saved):
     assert "n=2" not in out
 
 
+def test_what_no_float_holds_is_null_for_scripts(kmrun, saved):
+    """Edited documents only; but whoever reads the answer has a reader of JSON, not of Python's."""
+    entry = make_entry()
+    tiny = saved("tiny.json", make_result(replace(entry, median_ms=5e-324)))
+    huge = saved("huge.json", make_result(replace(entry, median_ms=1.7e308), environment={"x": 1.0}))
+    text = Path(huge).read_text().replace('"x": 1.0', '"x": 1e999')
+    Path(huge).write_text(text)
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    ran = kmrun("diff", "--json", tiny, huge)
+    (suite,) = json.loads(ran.out, parse_constant=refuse)["suites"]
+    assert suite["cases"][0]["delta"] is None
+    Path(huge).write_text(text.replace("1e999", "NaN"))
+    assert "not JSON: NaN is no value" in kmrun("diff", tiny, huge).err
+
+
 def test_what_cannot_be_compared_is_refused(kmrun, saved):
     a = saved("a.json", make_result())
     b = saved("b.json", make_result(suite=replace(make_result().suite, name="other")))

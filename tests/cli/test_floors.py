@@ -1,4 +1,5 @@
 import hashlib
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 
 from kmrun.core.result import SuiteEntry
 from kmrun.source.suite_plan import read_and_plan
-from kmrun.store.results import ResultFile
+from kmrun.store.results import ResultFile, read
 from support.cases import make_found, make_rival
 from support.results import make_entry, make_result
 
@@ -149,6 +150,25 @@ def test_what_extends_another_file_is_left_alone(kmrun, saved):
     assert "kernels.0.contract.1.min_speedup: stands in another file, and was left alone\n" in ran.out
     assert ran.out.endswith("no floor to raise\n")
     assert Path("base.yaml").read_bytes() == SUITE.encode()
+
+
+def test_of_two_suites_of_one_name_the_one_of_this_text_counts(kmrun, saved):
+    name = saved(4.0, 2.0)
+    own = read(Path(name))
+    other = make_result(suite=SuiteEntry("adding", "elsewhere/adding.yaml", "1" * 64))
+    ResultFile(Path(name), several=True).write([other, *own, other])
+    ran = kmrun("floors", "adding.yaml", "--result", name)
+    assert (ran.code, "min_speedup 1.5 -> 1.7" in ran.out) == (0, True)
+
+
+def test_nothing_is_written_to_look_at_what_would_come_out(kmrun, saved, monkeypatch):
+    """Not even for a moment: whoever is killed in it would leave a second suite beside the first."""
+    text = SUITE + "  - {name: more, extends: '#add', contract: [{min_speedup: 1.0}]}\n"
+    Path("adding.yaml").write_bytes(text.encode())
+    name = saved(4.0, 2.0)
+    for each in ("NamedTemporaryFile", "mkstemp"):
+        monkeypatch.setattr(tempfile, each, None)
+    assert kmrun("floors", "adding.yaml", "--result", name).code == 0
 
 
 def test_a_result_of_another_text_or_suite_is_refused(kmrun, saved):

@@ -91,6 +91,17 @@ def test_a_folder_that_vanishes_costs_the_file_and_nothing_else(kmrun, suite, mo
     assert "2048" in Path("kept").read_text()
 
 
+def test_a_lost_report_costs_neither_the_page_nor_github_s_summary(kmrun, suite, monkeypatch):
+    Path("out").mkdir()
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: Sweeping())
+    ran = kmrun(suite, "--markdown", "out/a.md", "--html", "page.html")
+    assert ran.code == 2
+    assert ran.err.startswith("error: --markdown ")
+    assert "2048" in Path("page.html").read_text()
+    assert "2048" in Path("summary.md").read_text()
+
+
 def test_an_interrupt_and_a_folder_that_vanishes_is_an_interrupt(kmrun, suite, monkeypatch):
     Path("out").mkdir()
     monkeypatch.setattr(running, "make_supervisor", lambda *given: Sweeping({TWO: KeyboardInterrupt()}))
