@@ -119,9 +119,12 @@ def _process_ticks(path: Path) -> int:
 
 
 def _temperatures(root: Path) -> list[Path]:
-    for folder in sorted((root / "sys/class/hwmon").glob("hwmon*")):
-        if _text(folder / "name") in _HWMON:
-            return sorted(folder.glob("temp*_input"))
+    # One for each socket.
+    folders = [
+        path for path in sorted((root / "sys/class/hwmon").glob("hwmon*")) if _text(path / "name") in _HWMON
+    ]
+    if folders:
+        return [path for folder in folders for path in sorted(folder.glob("temp*_input"))]
     zones = sorted((root / "sys/class/thermal").glob("thermal_zone*"))
     return [zone / "temp" for zone in zones if _text(zone / "type") in _ZONES]
 

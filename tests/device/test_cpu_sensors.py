@@ -29,7 +29,10 @@ def root(tmp_path: Path) -> Path:
     put(hwmon / "hwmon0/temp1_input", 90_000)
     put(hwmon / "hwmon1/name", "coretemp")
     put(hwmon / "hwmon1/temp1_input", 61_000)
-    put(hwmon / "hwmon1/temp2_input", 64_000)
+    put(hwmon / "hwmon1/temp2_input", 62_000)
+    put(hwmon / "hwmon2/name", "coretemp")  # of the second socket
+    put(hwmon / "hwmon2/temp1_input", 64_000)
+    put(hwmon / "hwmon2/temp2_input", 2_147_483_647)  # of a core that is off
     rapl = tmp_path / "sys/class/powercap"
     for name, kind, value in (
         ("intel-rapl:0", "package-0", 5_000_000),
@@ -63,6 +66,21 @@ def test_an_energy_counter_that_wraps_goes_on(root: Path) -> None:
 def test_what_is_not_for_us_to_read_is_none(root: Path) -> None:
     (root / "sys/class/powercap/intel-rapl:1/energy_uj").unlink()
     assert CpuSensors(root).read(0.0).energy_j is None
+
+
+@pytest.mark.parametrize("text", ["cpu x y z 1 2 3 4 5", "cpu 1 2", "", "intr 1 2 3 4 5 6 7 8 9", "\xff\xfe"])
+def test_times_that_cannot_be_understood_are_none(tmp_path: Path, text: str) -> None:
+    put(tmp_path / "proc/stat", text)
+    assert cpu_times([], tmp_path) is None
+
+
+def test_a_process_that_ends_while_it_is_read_counts_nothing(tmp_path: Path) -> None:
+    put(tmp_path / "proc/stat", "cpu 100 0 100 0 0 0 0 7 0 0")
+    put(tmp_path / "proc/7/stat", "7 (half")
+    put(tmp_path / "proc/8/stat", "8 (na) me) S 1 2 3")
+    found = cpu_times([7, 8, 9], tmp_path)
+    assert found is not None
+    assert (found.own_s, found.steal_s > 0) == (0.0, True)
 
 
 def test_thermal_zones_where_there_is_no_hwmon(tmp_path: Path) -> None:

@@ -216,6 +216,21 @@ def test_a_clock_that_was_asked_to_be_locked_and_is_not_is_told() -> None:
     assert trial.labels == []
 
 
+def test_a_clock_that_somebody_else_set_is_told() -> None:
+    """It is as steady as a locked one, and below the card's highest: by the reason only it is known."""
+
+    def at(at_s: float) -> Reading:
+        return Reading(at_s, 585.0, throttle=("application_clocks",))
+
+    trial, _ = taken(scripted(at))
+    assert observing.clock_mode(trial) == "sustained"  # type: ignore[arg-type]
+    assert trial.labels == ["clock limited"]
+    trial.labels.clear()
+    trial.run.holds_clock = True  # by this run
+    assert observing.clock_mode(trial) == "locked"  # type: ignore[arg-type]
+    assert trial.labels == []
+
+
 @pytest.mark.parametrize(
     ("clocks", "why"),
     [
