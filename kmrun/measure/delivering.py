@@ -100,10 +100,11 @@ class RunCeilings:
 def key_of(device: RunDevice, claim: Claim, torch_version: str) -> CeilingKey | None:
     """Return what a GPU's kept ceilings go by; None for a CPU, and where a part of it is not known."""
     limit: Any = claim.facts.get("power_limit_w")
-    if device.kind == "cpu" or device.uuid is None or claim.driver is None or limit is None:
+    uuid = device.uuid or claim.facts.get("unique_id")  # AMD's name for it, which not every torch gives
+    if device.kind == "cpu" or uuid is None or claim.driver is None or limit is None:
         return None
     ecc = claim.facts.get("ecc")
-    return CeilingKey(device.uuid, claim.driver, torch_version, float(limit), ecc, claim.holds_clock)
+    return CeilingKey(uuid, claim.driver, torch_version, float(limit), ecc, claim.holds_clock)
 
 
 def ceiling_cache() -> CeilingCache:

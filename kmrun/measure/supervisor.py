@@ -25,6 +25,7 @@ from kmrun.device.claim import Claim, about, claimed, known_by
 from kmrun.device.sampler import Source
 from kmrun.errors import EnvironmentLacks
 from kmrun.measure.delivering import RunCeilings, ceiling_cache, delivered, key_of, refused
+from kmrun.measure.patience import patience
 from kmrun.measure.protocol import ChannelClosed
 from kmrun.measure.recovery import await_recovery
 from kmrun.measure.side import SIDE_ENVIRONMENT, Arenas, Died, Idle, Launcher, Side, Stopped, TimedOut
@@ -106,7 +107,8 @@ class Supervisor:
             opening.callback(self._end_sides)
             self._arenas = Arenas()
             self._launcher = Launcher(SIDE_ENVIRONMENT, self._folder)
-            kind = _answered(self.judge(), "foresee", device=self._device_name)
+            with patience("torch to find its devices", OPEN_TIMEOUT_S, self._tell):
+                kind = _answered(self.judge(), "foresee", device=self._device_name)
             locking = self.options.lock_clocks
             self._claim = opening.enter_context(
                 claimed(self._device_name, kind, lock_clocks=locking, tell=self._tell)

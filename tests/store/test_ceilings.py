@@ -235,6 +235,10 @@ def test_what_cannot_be_named_is_not_kept() -> None:
     assert key_of(GPU, Claim(), "2.13.0") is None
     assert key_of(replace(GPU, uuid=None), known, "2.13.0") is None
     assert key_of(CPU, known, "2.13.0") is None
+    amd = Claim(None, "", {"power_limit_w": 750.0, "unique_id": "0xabc1"}, "6.12.12")
+    assert key_of(replace(GPU, uuid=None), amd, "2.13.0") == CeilingKey(
+        "0xabc1", "6.12.12", "2.13.0", 750.0, None
+    )
 
 
 def test_a_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
