@@ -258,7 +258,7 @@ class Sampler:
             spent = _clock() - begin
             if spent > most_ns and len(taken) >= min(at_least, 3):
                 break
-            if len(taken) >= at_least and spent >= least_ns:
+            if len(taken) >= max(at_least, 2) and spent >= least_ns:
                 newest = taken[-10:]
                 half = len(newest) // 2
                 older, newer = _middle(newest[:half]), _middle(newest[half:])
