@@ -66,13 +66,13 @@ class Draft:
             raise UsageError(f"{words}: {found.message}", found.hint or note) from error
 
 
-def draft(target: str, arguments: Sequence[str], reference: str, folder: Path) -> Draft:
+def draft(target: str, arguments: Sequence[str], reference: str | None, folder: Path) -> Draft:
     """Return a suite that times `target`, to stand in `folder`.
 
     Args:
         target: `module:attr` or `file.py:attr`, the file relative to the working directory.
         arguments: what it is called with, one text each; all parameters without a default when empty.
-        reference: the trusted implementation as a target, empty for none.
+        reference: the trusted implementation as a target, None for none.
         folder: where the suite will stand: its files are relative to that.
 
     Raises:
@@ -108,7 +108,7 @@ def draft(target: str, arguments: Sequence[str], reference: str, folder: Path) -
         f"  - name: {_scalar(name)}",
         f"    target: {_scalar(_relative(target, folder))}  # module:attr, or file.py:attr beside this file",
     ]
-    if reference:
+    if reference is not None:
         _parameters(*_split(reference))  # it has to be there
         lines.append(
             f"    reference: {_scalar(_relative(reference, folder))}  # trusted: checked and timed beside"

@@ -10,7 +10,7 @@ from kmrun.cli import options
 def command(
     target: options.Target,
     arg: options.Args = None,
-    ref: options.Ref = "",
+    ref: options.Ref = None,
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Where to write it; else it is printed."),

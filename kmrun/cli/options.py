@@ -13,7 +13,7 @@ Args = Annotated[
     list[str] | None,
     typer.Option(metavar="ARG", help="What it is called with: 'randn[4096,4096]:bf16', 0.5, eps=1e-5."),
 ]
-Ref = Annotated[str, typer.Option(metavar="TARGET", help="The trusted implementation: torch:relu.")]
+Ref = Annotated[str | None, typer.Option(metavar="TARGET", help="The trusted implementation: torch:relu.")]
 
 Device = Annotated[
     str,

@@ -8,7 +8,7 @@ from kmrun.cli import options
 def command(
     target: options.Target,
     arg: options.Args = None,
-    ref: options.Ref = "",
+    ref: options.Ref = None,
     device: options.Device = "auto",
     seed: options.Seed = None,
     quick: options.Quick = False,

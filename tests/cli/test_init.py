@@ -143,6 +143,7 @@ def test_names_that_formulas_need_are_changed(kmrun):
         (("kernels.py:add", "--arg", "randn[8]:bf61"), "--arg 'randn[8]:bf61': no dtype 'bf61'"),
         (("kernels.py:add", "--arg", "a=1", "--arg", "a=2"), "two arguments are named 'a'"),
         (("kernels.py:add", "--ref", "relu"), "'relu' is no target"),
+        (("kernels.py:add", "--ref", ""), "'' is no target"),  # a variable that is not set leaves that
         (("kernels.py:add", "--ref", "none.py:add"), "none.py: no such file or directory"),
         (("kernels.py:add", "--ref", "kernels.py:ad"), "has no function 'ad'\nhint: did you mean add"),
         (
