@@ -16,6 +16,8 @@ FRESH_S = 0.2
 COVERED = 0.75
 """Share of a window that a sensor's readings must speak for; sensors that died in between say nothing of it."""
 
+_OVER = 1.02
+"""Clocks are read to a step of theirs."""
 _MOST_W = 60_000
 """No board draws more: a counter that says so jumped."""
 
@@ -113,9 +115,9 @@ def telemetry(
         window_s=window,
         sm_mhz=_median(clocks),
         sm_mhz_low=min(clocks, default=None),
-        sm_mhz_max=sm_mhz_max,
+        sm_mhz_max=_highest(sm_mhz_max, [reading.sm_mhz for reading in within]),
         mem_mhz=_median([mhz for _, mhz in known("mem_mhz")]),
-        mem_mhz_max=mem_mhz_max,
+        mem_mhz_max=_highest(mem_mhz_max, [reading.mem_mhz for reading in within]),
         temp_c=max(_known(reading.temp_c for reading in within), default=None),
         power_w=power,
         energy_j=None if power is None else power * window,
@@ -125,6 +127,12 @@ def telemetry(
         note=note,
         readings=tuple(within),
     )
+
+
+def _highest(told_mhz: float | None, read_mhz: Sequence[float | None]) -> float | None:
+    """Return the highest clock as the card told it; None where it ran at a higher one: then it is another."""
+    over = told_mhz is not None and max(_known(read_mhz), default=0.0) > _OVER * told_mhz
+    return None if over else told_mhz
 
 
 def _covers(moments: Sequence[float], begin_s: float, end_s: float, fresh_s: float) -> bool:

@@ -162,7 +162,8 @@ class CudaDriver:
         # The second version gives a MIG slice's own; the first that of the GPU that it is cut from.
         for function in ("cuDeviceGetUuid_v2", "cuDeviceGetUuid"):
             raw = (ctypes.c_ubyte * 16)()
-            if self._library.succeeds(function, ctypes.byref(raw), handle):
+            # A virtual GPU may have zeros for a name: those of two would be one.
+            if self._library.succeeds(function, ctypes.byref(raw), handle) and any(raw):
                 own = is_mig and function.endswith("_v2")
                 return f"{'MIG' if own else 'GPU'}-{uuid.UUID(bytes=bytes(raw))}"
         return None

@@ -203,7 +203,7 @@ def test_one_attribute_that_fails_is_left_out_and_told(nvidia: Path) -> None:
 
 @pytest.mark.parametrize(
     ("refused", "uuid"),
-    [("_v2", "GPU-64656667-6869-6a6b-6c6d-6e6f70717273"), ("both", None)],
+    [("_v2", "GPU-64656667-6869-6a6b-6c6d-6e6f70717273"), ("both", None), ("zero", None)],
 )
 def test_a_uuid_that_is_not_supported_loses_no_device(nvidia: Path, refused: str, uuid: str | None) -> None:
     found = document(nvidia, "info --device 0", FAKE_CUDA_NO_UUID=refused)["devices"][0]

@@ -130,3 +130,10 @@ def test_crosses_as_plain_data() -> None:
 def test_a_counter_that_cannot_be_believed_gives_way_to_the_power_readings(counter: list[float]) -> None:
     readings = [Reading(0.5 * at, power_w=300.0, energy_j=energy) for at, energy in enumerate(counter)]
     assert telemetry(readings, 0.0, 2.0, fresh_s=0.6).power_w == 300.0
+
+
+def test_a_highest_clock_below_the_one_that_is_held_is_none() -> None:
+    readings = [Reading(0.0, 1590.0, 5001.0), Reading(0.1, 1605.0, 5001.0)]
+    seen = telemetry(readings, 0.0, 0.1, sm_mhz_max=585.0, mem_mhz_max=5001.0)
+    assert (seen.sm_mhz_max, seen.mem_mhz_max) == (None, 5001.0)
+    assert telemetry(readings, 0.0, 0.1, sm_mhz_max=1590.0).sm_mhz_max == 1590.0

@@ -9,7 +9,7 @@
    FAKE_CUDA_NEWER      a driver newer than any table: it knows attribute 170, too
    FAKE_CUDA_SET        attributes of all devices that are to be others, `13=-1,16=0`
    FAKE_CUDA_REFUSE     numbers of attributes that fail with FAKE_CUDA_STATUS (801), `75,16`
-   FAKE_CUDA_NO_UUID    _v2 (it is not supported), both (nor is the older one)
+   FAKE_CUDA_NO_UUID    _v2 (it is not supported), both (nor is the older one), zero (both give zeros)
    FAKE_CUDA_HANG       ordinal of a device whose attributes never come
    FAKE_CUDA_FAIL_FROM  ordinal of the first device whose attributes fail half-way, as of a GPU that is lost
 
@@ -70,6 +70,7 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device) {
 int cuDeviceGetUuid(unsigned char *uuid, int device) {
     const char *refused = getenv("FAKE_CUDA_NO_UUID");
     if (refused && strcmp(refused, "both") == 0) return 801;
+    if (refused && strcmp(refused, "zero") == 0) { memset(uuid, 0, 16); return 0; }
     for (int i = 0; i < 16; i++) uuid[i] = (unsigned char)(device + i);
     return 0;
 }
