@@ -22,7 +22,7 @@ from kmrun.errors import EnvironmentLacks
 PATIENCE_S = 5.0
 """After that a person is told what is waited for."""
 _LEFT_S, _OUTLIVES_S = 1.0, 5
-_CHILD = "import sys; sys.path[:] = {path!r}; from kmrun.device.apart import answer; answer()"
+_CHILD = "import sys; sys.path[:] = {path!a}; from kmrun.device.apart import answer; answer()"
 
 Tell = Callable[[str], object]
 T = TypeVar("T")

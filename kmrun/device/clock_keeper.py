@@ -11,8 +11,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-_CODE = "import sys; sys.path[:] = {path!r}; from kmrun.device.{module} import {name} as give_back; "
-_KEEP = _CODE + "from kmrun.device.clock_keeper import keep; keep(lambda: give_back({uuid!r}, {address!r}))"
+_CODE = "import sys; sys.path[:] = {path!a}; from kmrun.device.{module} import {name} as give_back; "
+_KEEP = _CODE + "from kmrun.device.clock_keeper import keep; keep(lambda: give_back({uuid!a}, {address!a}))"
 _DONE = b"d"
 _END_S = 5.0
 
