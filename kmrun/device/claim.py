@@ -122,6 +122,10 @@ def claimed(
     if gpu is None:
         clock = HeldClock(None, _NO_GPU if kind == "cpu" else _UNNAMED) if lock_clocks else None
         _tell_unlocked(clock, tell)
+        if kind != "cpu":
+            tell(
+                f"warning: whether others use this GPU, another run of kmrun included, is not known: {_UNNAMED}\n"
+            )
         yield Claim(clock=clock, unknown="" if kind == "cpu" else _UNNAMED)
         return
     with ExitStack() as stack:

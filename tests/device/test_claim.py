@@ -157,6 +157,18 @@ def test_nvml_that_hangs_costs_what_it_would_have_told(nvidia: Path, tmp_path: P
 
 
 @needs_compiler
+@pytest.mark.parametrize("variables", [{"FAKE_CUDA_INIT": "crash"}, {"FAKE_CUDA_INIT": "803"}])
+def test_a_gpu_that_torch_uses_and_kmrun_cannot_name_is_told(
+    nvidia: Path, tmp_path: Path, variables: dict[str, str]
+) -> None:
+    found = claim(nvidia, tmp_path, **variables)
+    why = "its driver does not answer to kmrun"
+    assert (found["gpu"], found["unknown"]) == (None, why)
+    start = "warning: whether others use this GPU, another run of kmrun included, is not known: "
+    assert found["told"] == [f"{start}{why}\n"]
+
+
+@needs_compiler
 def test_nvml_that_crashes_is_not_asked_by_the_run_itself(nvidia: Path, tmp_path: Path) -> None:
     found = claim(nvidia, tmp_path, lock=True, FAKE_NVML_MODE="crash")
     why = "NVML crashed when it was asked (SIGSEGV)"
