@@ -28,7 +28,8 @@ class Git(Protocol):
 def fill(repository: Path, commit: str, tree: Path, scratch: Path, git: Git) -> None:
     """Write a commit's submodules, and theirs, into a tree of that commit.
 
-    Those that the user's tree has no clone of stay empty, as they are there.
+    One that was moved or taken out since is read from what git still keeps of it. Those that the user has no clone
+    of stay empty, as they are there.
 
     Args:
         repository: the user's working tree.
@@ -40,24 +41,52 @@ def fill(repository: Path, commit: str, tree: Path, scratch: Path, git: Git) -> 
     Raises:
         SubmoduleMissing: a clone lacks the commit.
     """
-    for line in git(repository, "ls-tree", "-r", "-z", "--full-tree", commit).split("\0"):
+    _fill(_git_dir(repository, git), repository, commit, tree, scratch, git)
+
+
+def _fill(home: Path, around: Path | None, commit: str, tree: Path, scratch: Path, git: Git) -> None:
+    """Do it for the repository in a git folder, whose working tree is `around`, where it has one."""
+    where = {"GIT_DIR": str(home), "GIT_WORK_TREE": str(tree)}
+    for line in git(tree, "ls-tree", "-r", "-z", "--full-tree", commit, variables=where).split("\0"):
         facts, _, path = line.partition("\t")
         if not facts.startswith(_LINK):
             continue
-        clone, wanted = repository / path, facts.split()[2]
-        if not _is_clone(clone, git):
+        wanted, target = facts.split()[2], tree / path
+        clone = around / path if around is not None and _is_clone(around / path, git) else None
+        inner = _git_dir(clone, git) if clone is not None else _kept(home, commit, path, where, git)
+        if inner is None:
             continue
-        index = {"GIT_INDEX_FILE": str(scratch)}
+        target.mkdir(parents=True, exist_ok=True)
+        inside = {"GIT_DIR": str(inner), "GIT_WORK_TREE": str(target), "GIT_INDEX_FILE": str(scratch)}
         try:
-            git(clone, "read-tree", wanted, variables=index)
+            git(target, "read-tree", wanted, variables=inside)
         except subprocess.CalledProcessError as error:
+            if clone is None:
+                continue  # git keeps an older state of it
             told = f"the submodule {path} has no commit {wanted[:12]}: `git -C {path} fetch` brings it"
             raise SubmoduleMissing(told) from error
-        target = tree / path
-        target.mkdir(parents=True, exist_ok=True)
-        git(clone, "checkout-index", "--all", "--force", f"--prefix={target}/", variables=index)
+        git(target, "checkout-index", "--all", "--force", variables=inside)
         scratch.unlink(missing_ok=True)
-        fill(clone, wanted, target, scratch, git)
+        _fill(inner, clone, wanted, target, scratch, git)
+
+
+def _kept(home: Path, commit: str, path: str, where: Mapping[str, str], git: Git) -> Path | None:
+    """Return the git folder of a submodule that no longer lies where it lay: git keeps it by its name."""
+    words = ("config", "--null", "--blob", f"{commit}:.gitmodules", "--get-regexp", r"^submodule\..*\.path$")
+    try:
+        named = git(home, *words, variables=where)
+    except subprocess.CalledProcessError:
+        return None
+    for entry in named.split("\0"):
+        key, _, value = entry.partition("\n")
+        kept = home / "modules" / key.removeprefix("submodule.").removesuffix(".path")
+        if value == path and (kept / "HEAD").is_file():
+            return kept
+    return None
+
+
+def _git_dir(tree: Path, git: Git) -> Path:
+    return Path(git(tree, "rev-parse", "--absolute-git-dir").rstrip("\n"))
 
 
 def _is_clone(folder: Path, git: Git) -> bool:

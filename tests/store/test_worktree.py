@@ -84,6 +84,22 @@ def test_submodules_are_as_the_commit_has_them(with_submodules):
     assert git(root / "lib" / "out er", "worktree", "list").count("\n") == 1
 
 
+def test_a_submodule_that_moved_since_lies_where_it_lay(with_submodules):
+    root = with_submodules
+    git(root, "mv", "lib/out er", "elsewhere")
+    commit(root, {"k.py": "version = 6\n"})
+    for remove in (False, True):
+        if remove:
+            git(root, "rm", "-q", "--force", "elsewhere")
+            commit(root, {"k.py": "version = 7\n"})
+        with Workshop() as workshop:
+            tree = workshop.worktree(root, "HEAD~3" if remove else "HEAD~2")
+            assert (tree / "lib/out er/b.py").read_text() == "b = 1\n"
+            assert (tree / "lib/out er/deep/inner/c.py").read_text() == "c = 1\n"
+        assert left(root) == ([], [])
+        assert git(root, "status", "--porcelain") == ""
+
+
 def test_a_submodule_without_the_commit_is_told_and_one_without_a_clone_stays_empty(with_submodules):
     root, clone = with_submodules, with_submodules / "lib" / "out er"
     blob = git(clone, "rev-parse", "HEAD~1").strip()
