@@ -110,12 +110,14 @@ def _finder(planned: Sequence[PlannedSuite], asked: str) -> Callable[[PlannedSui
         if refused:
             sentence, *hint = refused.splitlines()
             raise UsageError(f"--against {asked}: {sentence}", " ".join(" ".join(hint).split()))
-        where = (
-            "no such path, and in no repository" if None in roots else "no such commit, branch, tag or path"
-        )
-        raise UsageError(
-            f"--against {asked}: {where}", "a shallow clone lacks earlier commits: fetch them first"
-        )
+        if None in roots:
+            followed = "GIT_DIR is not followed, " if "GIT_DIR" in os.environ else ""
+            where = f"{folders[None].resolve()} is in no repository"
+            raise UsageError(
+                f"--against {asked}: no such path, and {where}", f"{followed}PATH may be any folder"
+            )
+        shallow = "a shallow clone lacks earlier commits: fetch them first"
+        raise UsageError(f"--against {asked}: no such commit, branch, tag or path", shallow)
     if len(commits) > 1:
         raise UsageError(
             f"--against {asked}: the suites lie in {len(commits)} repositories", "run them apart"

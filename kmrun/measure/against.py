@@ -24,6 +24,7 @@ from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain
 from kmrun.core.slowdown import Slowdown, told
 from kmrun.core.statistics import median, quantile
+from kmrun.errors import EnvironmentLacks
 from kmrun.measure import findings, handoff, origin
 from kmrun.measure.blocks import LEVELS, Blocks, turn_of
 from kmrun.measure.laid_out import LaidOut
@@ -209,7 +210,7 @@ class Comparison:
         cores = cores_for(trial.run.threads) if trial.run.on_cpu else []
         try:
             for who in (first, 1 - first):
-                version = living[who] = Version(trial, self._entrants[who])
+                version = living[who] = self._started(who)
                 levels[who] = version.bring_up(self._inputs, trial.known["l2"] == "cold", who ^ half, cores)
                 if who == 1 and not self._looked:
                     self._look_at_outputs(version)
@@ -224,6 +225,12 @@ class Comparison:
                 version.kill()
             for version in living.values():
                 version.bury()
+
+    def _started(self, who: int) -> Version:
+        try:
+            return Version(self._trial, self._entrants[who])
+        except EnvironmentLacks as lacks:  # the next case may have what this one lacked
+            self._trial.over(Finding("no_process", lacks.sentence, "environment", "error", lacks.hint))
 
     def _look_at_outputs(self, old: Version) -> None:
         """Label it where the old version computes something else, by the very check of the new one."""

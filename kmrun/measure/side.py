@@ -47,7 +47,7 @@ class Died(Exception):
     """The side is gone. `status` is a waitpid exit code: negative for a signal."""
 
     def __init__(self, status: int, tail: str) -> None:
-        super().__init__(f"exit status {status}")
+        super().__init__(f"exit status {status}" if status >= 0 else f"killed (signal {-status})")
         self.status = status
         self.tail = tail
 

@@ -218,6 +218,19 @@ def test_what_is_no_version_is_told(code):
     assert matchup("./v1")[0].other.root == str(code / "v1")
 
 
+def test_a_folder_in_no_repository_is_told(code, tmp_path, monkeypatch):
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "s.yaml").write_text(suite())
+    monkeypatch.chdir(tmp_path / "plain")
+    with pytest.raises(UsageError, match=f"no such path, and {tmp_path}/plain is in no repository") as told:
+        matchup("HEAD", words=["s.yaml"])
+    assert told.value.hint == "PATH may be any folder"
+    monkeypatch.setenv("GIT_DIR", str(code / ".git"))
+    with pytest.raises(UsageError) as told:
+        matchup("HEAD", words=["s.yaml"])
+    assert told.value.hint == "GIT_DIR is not followed, PATH may be any folder"
+
+
 def test_build_runs_in_both_trees_and_env_names_each(code):
     keys = "build: pwd > $PLACE\nenv: {PLACE: '{root}/built', MODE: fast}"
     commit(code, {"suites/s.yaml": suite(keys=keys)})

@@ -9,6 +9,7 @@ import pytest
 from kmrun.core.case import Argument, Case, Clause, Implementation, Reference, Timing
 from kmrun.core.gate import Gate
 from kmrun.core.opponent import Opponent, Tree
+from kmrun.errors import EnvironmentLacks
 from kmrun.measure.against import compare, hurried
 from kmrun.measure.supervisor import RunOptions, Supervisor
 from kmrun.measure.version import Version
@@ -202,6 +203,21 @@ def test_an_installed_copy_behind_a_file_beside_the_suite_is_no_comparison(versi
     assert finding.sentence == (
         f"this version loaded {place}/behind/__init__.py, not the 'behind' that {tmp_path}/new has"
     )
+
+
+def test_a_process_that_cannot_start_costs_its_case_alone(versions, monkeypatch):
+    new, opponent = versions(PLAIN, PLAIN)
+
+    def refuse():
+        raise EnvironmentLacks("the process that hosts the sides was killed (signal 9)", "run it again")
+
+    with Supervisor("cpu", RunOptions(seed=7, threads=1)) as running:
+        running.use_cache_bytes(2**20)
+        monkeypatch.setattr(running, "start_another", refuse)
+        seen = running.measure(new, opponent=opponent)
+    (finding,) = seen.findings
+    assert (finding.code, finding.fault, finding.outcome) == ("no_process", "environment", "error")
+    assert "killed (signal 9)" in finding.sentence
 
 
 def test_a_suite_whose_folder_the_other_version_lacks_is_not_compared(versions, tmp_path):
