@@ -1,6 +1,8 @@
 """AMD SMI, ROCm SMI's successor, by its Python package `amdsmi`, where that is installed."""
 
+import contextlib
 import importlib
+import io
 import math
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -20,15 +22,21 @@ class AmdSmi:
 
     def __enter__(self) -> Self:
         """Load and start the library."""
+        said = io.StringIO()
         try:
-            amdsmi: Any = importlib.import_module("amdsmi")
+            # It prints what it misses to standard output, where a document may be meant to stand.
+            with contextlib.redirect_stdout(said):
+                amdsmi: Any = importlib.import_module("amdsmi")
+        except ModuleNotFoundError as missing:
+            raise SmiLost("the package amdsmi is not installed") from missing
         except (
             ImportError,
             KeyError,
             OSError,
             AttributeError,
-        ) as missing:  # the package itself raises them all
-            raise SmiLost("the package amdsmi is not installed") from missing
+        ) as broken:  # the package itself raises them all
+            why = said.getvalue().strip().partition("\n")[0] or f"{type(broken).__name__}: {broken}"
+            raise SmiLost(f"amdsmi cannot be loaded: {why}") from broken
         self._smi = amdsmi
         try:
             amdsmi.amdsmi_init()

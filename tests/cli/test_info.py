@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import kmrun as kmrun_package
 from kmrun.device.cuda_attributes import ATTRIBUTES
 from support.fake_drivers import compiled, document, kmrun, needs_compiler, run
 
@@ -502,6 +503,29 @@ def test_amdsmi_where_it_is_installed(amd: Path, tmp_path: Path) -> None:
     assert (smi["source"], smi["sm_mhz"], smi["temp_c"], smi["power_w"]) == ("amd_smi", 1701, 51, 133)
     assert (smi["power_limit_w"], smi["memory_used_bytes"]) == (750, 283 << 20)
     assert (smi["driver_version"], smi["utilisation_percent"]) == (None, 75)
+
+
+def test_amdsmi_without_its_library_says_so_and_not_into_the_document(amd: Path, tmp_path: Path) -> None:
+    (tmp_path / "amdsmi").mkdir()
+    (tmp_path / "amdsmi/__init__.py").write_text(
+        "print('libamd_smi.so: cannot open shared object file')\nprint('try installing it')\n{}['libamd_smi.so']\n"
+    )
+    path = f"{tmp_path}:{Path(kmrun_package.__file__).parents[1]}"
+    script = (
+        "import contextlib\nfrom kmrun.device.sampler import NoSensors, amd_source\n"
+        "with contextlib.suppress(NoSensors):\n    amd_source('0000:c1:00.0').open().__enter__()"
+    )
+    done = run(amd, ["-c", script], PYTHONPATH=path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    document_there = run(amd, ["-m", "kmrun", "info", "--json"], PYTHONPATH=path, FAKE_RSMI_MODE="none")
+    assert json.loads(document_there.stdout)["devices"][0]["smi"]["source"] == "rocm_smi"
+    assert document_there.stderr == ""
+    (tmp_path / "librocm_smi64.so").write_text("not a library")
+    done = run(None, ["-m", "kmrun", "info", "--json"], PYTHONPATH=path, LD_LIBRARY_PATH=f"{tmp_path}:{amd}")
+    note = json.loads(done.stdout)["devices"][0]["sensors_note"]
+    assert note.startswith(
+        "amdsmi cannot be loaded: libamd_smi.so: cannot open shared object file; ROCm SMI "
+    )
 
 
 def test_both_vendors_are_counted_on(nvidia: Path, amd: Path) -> None:
