@@ -103,11 +103,22 @@ class Written:
 
     def _from_root(self, file: str) -> str:
         """Return a suite's file as a path from the root of the checkout, where it lies in it."""
-        root = self._environment.get("GITHUB_WORKSPACE")
-        path = Path(file).resolve()
-        if root and path.is_relative_to(Path(root).resolve()):
-            return path.relative_to(Path(root).resolve()).as_posix()
+        workspace = self._environment.get("GITHUB_WORKSPACE")
+        if not workspace:
+            return file
+        root, path = Path(workspace).resolve(), Path(file)
+        # A link that leads out of the checkout lies in it all the same.
+        for place in (path.resolve(), path.parent.resolve() / path.name):
+            if place.is_relative_to(root):
+                return place.relative_to(root).as_posix()
         return file
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; a FIFO without a reader is refused, and not waited for."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _append(path: Path, text: str) -> None:
@@ -116,7 +127,7 @@ def _append(path: Path, text: str) -> None:
         there = path.stat().st_size if path.exists() else 0
         if there + len(text.encode()) > SUMMARY_BYTES:
             text = f"{markdown.MARK}\n\nkmrun's report is too long for a summary: --markdown FILE has it.\n"
-        with path.open("a", encoding="utf-8", newline="\n") as stream:
+        with open(path, "a", encoding="utf-8", newline="\n", opener=_at_once) as stream:
             stream.write(text)
     except OSError as error:
         say(f"warning: GITHUB_STEP_SUMMARY {path}: {(error.strerror or str(error)).lower()}\n")

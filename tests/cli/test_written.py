@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -194,3 +195,25 @@ def test_a_wrong_suite_is_annotated_too(kmrun, suite, measuring, monkeypatch):
     ran = kmrun(suite)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.splitlines()[-1].startswith("::error file=adding.yaml,line=11,col=")
+
+
+def test_a_summary_that_nobody_reads_is_not_waited_for(kmrun, suite, measuring, monkeypatch):
+    measuring()
+    os.mkfifo("summary")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary")
+    assert "warning: GITHUB_STEP_SUMMARY summary: " in kmrun(suite).err
+    Path("summary").unlink()
+    assert kmrun(suite).err == ""
+    assert "2048" in Path("summary").read_text()
+
+
+def test_an_annotation_of_a_link_out_of_the_checkout_stands_at_the_link(kmrun, suite, measuring, monkeypatch):
+    measuring()
+    (checkout := Path("checkout") / "inner").mkdir(parents=True)
+    (checkout / "link.yaml").symlink_to(Path(suite).resolve())
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(Path("checkout").resolve()))
+    monkeypatch.chdir(checkout)
+    found = [line for line in kmrun("link.yaml").out.splitlines() if line.startswith("::error ")]
+    assert found
+    assert all(line.startswith("::error file=inner/link.yaml,line=") for line in found)
