@@ -49,11 +49,10 @@ class HostStorage:
             self._map = mmap.mmap(self._descriptor, size)
         return torch.frombuffer(self._map, dtype=torch.uint8, count=count, offset=offset)
 
-    def region(self, offset: int, count: int, *, private: bool) -> mmap.mmap:
-        """Map a range by itself, from a multiple of 4096 on. What is written to a private one stays there."""
+    def region(self, offset: int, count: int) -> mmap.mmap:
+        """Map a range by itself, from a multiple of 4096 on."""
         self.holds(offset + count)
-        flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
-        return mmap.mmap(self._descriptor, count, flags=flags, offset=offset)
+        return mmap.mmap(self._descriptor, count, offset=offset)
 
     def end_at(self, total: int) -> None:
         """Give back all memory behind `total` bytes; nobody may look at it any more."""

@@ -57,7 +57,7 @@ def lay_out(
         return None
     found = LaidOut(-(-at // _PAGE) * _PAGE, count, Pool.room(contents, count))
     for half in (0, 1):
-        pool = _pool(found, storage, half, private=False)
+        pool = _pool(found, storage, half)
         for _ in range(count):
             copy_tree(contents, pool)
     return found
@@ -66,13 +66,17 @@ def lay_out(
 def take(
     found: LaidOut, half: int, contents: Mapping[str, Any], storage: HostStorage
 ) -> list[dict[str, Any]]:
-    """Return the copies of one half; who writes to them does so for itself alone."""
-    pool = _pool(found, storage, half, private=True)
+    """Return the copies of one half.
+
+    Writing to them costs what it costs in any memory: were they copied on write, a version that writes back what it
+    read would pay for a page fault each time. One that changes them was found out in its first call.
+    """
+    pool = _pool(found, storage, half)
     copies = [copy_tree(contents, pool, fill=False) for _ in range(found.count)]
     pool.look()
     return copies
 
 
-def _pool(found: LaidOut, storage: HostStorage, half: int, *, private: bool) -> Pool:
-    memory = storage.region(found.at + half * found.half_bytes, found.half_bytes, private=private)
+def _pool(found: LaidOut, storage: HostStorage, half: int) -> Pool:
+    memory = storage.region(found.at + half * found.half_bytes, found.half_bytes)
     return Pool(torch.device("cpu"), memory)
