@@ -186,11 +186,11 @@ def busy_wait(x):
 
 
 def forges_clock(x):
-    """Makes the timer of its own process run ten times too slow."""
+    """Makes the timer of its own process run at a third of the speed."""
     import kmrun.measure.timer as timer
 
     real = time.perf_counter_ns
-    timer._clock = lambda: real() // 10
+    timer._clock = lambda: real() // 3
     return busy_wait(x)
 
 

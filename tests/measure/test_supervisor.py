@@ -411,7 +411,12 @@ def test_busy_waits_are_timed_for_what_they_are(supervisor):
 def test_a_forged_clock_is_found_out(supervisor):
     x = Argument("x", "randn", shape=(16,), dtype="fp32")
     seen = supervisor.measure(
-        case("forges_clock", arguments=(x,), reference=Reference(Implementation("r", "torch:clone")))
+        case(
+            "forges_clock",
+            arguments=(x,),
+            reference=Reference(Implementation("r", "torch:clone")),
+            case_timeout_s=180,
+        )
     )
     assert [finding.code for finding in seen.findings] == ["time_disagrees"]
     assert seen.findings[0].outcome == "error"
