@@ -123,7 +123,8 @@ class Slowdown(Document):
     verdict: Literal["holds", "broken", "inconclusive"]
     slowdown: float | None = Field(description="New time over old time, less one.")
     low: float | None = Field(
-        description="One-sided bound: at the case's share of 1 % where fresh processes decided, else at 5 %."
+        description="One-sided bound: at the case's share of 1 % where fresh processes decided, else at 5 %; "
+        "the lowest pair where a case held before there were pairs enough for that share."
     )
     high: float | None = Field(description="One-sided bound at 5 %.")
     visible: float | None = Field(description="The smallest slowdown that this run could have called.")

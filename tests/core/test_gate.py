@@ -136,6 +136,19 @@ def test_settling_always_says_how_much_and_how_well(values, old_ns):
     assert (found.verdict == "inconclusive") <= bool(found.reason)
 
 
+@given(values=st.lists(st.floats(-0.2, 0.02), min_size=10, max_size=10), cases=st.integers(2, 1000))
+def test_what_holds_in_a_suite_of_many_says_so_too_and_is_judged_as_before(values, cases):
+    rule = gate(alpha=0.01 / cases)
+    found = rule.settle(values, 1e6, 80)
+    assert found is not None
+    assert found.verdict == "holds"
+    assert found.low == math.expm1(min(values))
+    assert found.visible >= found.margin - 1e-12
+    seen_at_once = math.log1p(found.visible) - math.log1p(found.slowdown) + 1e-9
+    more = rule.settle([value + seen_at_once for value in values], 1e6, 80)
+    assert more is None or more.verdict == "broken"
+
+
 def test_it_looks_only_at_its_looks_and_ends_at_the_last():
     taken: list[float] = []
     looked = []
