@@ -298,9 +298,20 @@ def repro(result: Result, case_id: str) -> str:
         words = [word for word in result.command if not word.startswith("--seed")]
     else:
         words = ["kmrun", result.suite.file, "-k", case_id]
-        for option in ("--device", "--against", "--build"):
-            if option in result.command[:-1]:
-                words += [option, result.command[result.command.index(option) + 1]]
+        for option in ("--device", "--against", "--build", "--compare"):
+            value = _given(result.command, option)
+            words += [] if value is None else [option, value]
+        words += ["--against-baseline"] if "--against-baseline" in result.command else []
     if result.seed is not None:
         words += ["--seed", str(result.seed)]
     return " ".join(shell_word(word) for word in words)
+
+
+def _given(command: Sequence[str], option: str) -> str | None:
+    """Return what a command line gives an option, in either spelling: `--against REF` or `--against=REF`."""
+    for at, word in enumerate(command):
+        if word == option and at + 1 < len(command):
+            return command[at + 1]
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}=")
+    return None

@@ -225,3 +225,17 @@ def test_the_command_compares_with_the_same_version_again():
     assert told == (
         "kmrun suites/add.yaml -k 'add[s=1]' --device cpu --against 'HEAD~1' --build 'make it' --seed 7"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["--against=main", "--build=make it"], "--against main --build 'make it'"),
+        (["--against-baseline"], "--against-baseline"),
+        (["--compare", "before.json"], "--compare before.json"),
+        (["--save-baseline"], ""),
+    ],
+)
+def test_the_command_has_the_same_opponent_however_it_was_spelled(given, kept):
+    told = repro(make_result(command=("kmrun", "suites/add.yaml", *given)), "add")
+    assert told == " ".join(filter(None, ["kmrun suites/add.yaml -k add", kept, "--seed 7"]))
