@@ -50,7 +50,7 @@ def told(seen: Slowdown) -> str:
         said += f" (at most {change(seen.high)})"
     if seen.reason:
         said += f", {seen.reason}"
-    if seen.verdict != "broken" and seen.visible is not None:
+    if seen.visible is not None:
         said += f"; {change(seen.visible)} would have been seen"
     return said
 

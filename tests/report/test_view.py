@@ -6,6 +6,7 @@ import pytest
 from kmrun.core.entries import device_entry
 from kmrun.core.measurement import Finding
 from kmrun.core.score import Roofs
+from kmrun.core.slowdown import Slowdown
 from kmrun.report.table import render
 from kmrun.report.view import repro, view
 from kmrun.report.words import LABELS, axes_label, case_labels, word_of
@@ -239,3 +240,15 @@ def test_the_command_compares_with_the_same_version_again():
 def test_the_command_has_the_same_opponent_however_it_was_spelled(given, kept):
     told = repro(make_result(command=("kmrun", "suites/add.yaml", *given)), "add")
     assert told == " ".join(filter(None, ["kmrun suites/add.yaml -k add", kept, "--seed 7"]))
+
+
+def test_what_held_against_another_version_says_within_what_and_how_little_would_have_been_seen():
+    def held(size, high, visible, verdict="holds"):
+        compared = Slowdown("main", "alternated", 0.03, verdict, 0.001, -0.01, high, visible)
+        return entry(s=size, found={"slowdown": compared})
+
+    cases = [held(1, 0.012, 0.046), held(2, 0.021, 0.041), held(3, 0.3, 0.4, "inconclusive"), entry(s=4)]
+    assert "max_slowdown held (2 cases): at most 2.1 % slower; 4.6 % slower would have been seen" in (
+        view(make_result(*cases)).notes
+    )
+    assert not any("max_slowdown" in note for note in view(make_result(*cases[2:])).notes)
