@@ -50,5 +50,5 @@ def wrong_tree(new: Origin, old: Origin, name: str) -> Finding | None:
 
 
 def _finding(sentence: str) -> Finding:
-    hint = "`build:` runs a command in each tree, `env: {PYTHONPATH: '{root}/...'}` says where its code lies"
+    hint = "`build:` runs a command in each tree, `env: {PYTHONPATH: '{root}/...'}` finds its code"
     return Finding("wrong_tree", sentence, "environment", "error", hint)
