@@ -19,6 +19,8 @@ TOO_MUCH = 1 << 60
 class Refused:
     """A side with one operation, which maps memory as staging the copies of a case does."""
 
+    lowered = None
+
     @contextmanager
     def placed(self, op: str) -> Iterator[None]:
         yield
