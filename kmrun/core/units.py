@@ -107,7 +107,13 @@ def format_number(value: float | None, digits: int = 3) -> str:
 
 def format_in(value: float | None, unit: Unit, digits: int = 3) -> str:
     """Return the bare number of a value in a unit that the column's head names; `-` for None."""
-    return format_number(None if value is None else value / unit.factor, digits)
+    if value is None:
+        return "-"
+    if math.isfinite(value) and math.isinf(value / unit.factor):
+        # Beyond what a float holds in this unit: no measurement's, but a number all the same.
+        digits_of, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+        return f"{digits_of}e+{int(exponent) - round(math.log10(unit.factor))}"
+    return format_number(value / unit.factor, digits)
 
 
 def in_base(value: float | None, factor: float) -> float | None:

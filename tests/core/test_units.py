@@ -107,3 +107,11 @@ def test_a_column_keeps_its_order_and_length(family: units.Family, values: list[
     unit, texts = units.format_column(values, family)
     assert unit in family.units
     assert [text == "-" for text in texts] == [value is None for value in values]
+
+
+def test_what_a_float_does_not_hold_in_a_unit_is_a_number_all_the_same() -> None:
+    micro = next(unit for unit in units.TIME.units if unit.symbol == "us")
+    assert units.format_in(1.7e305, micro) == "1.70e+311"
+    assert units.format_in(-1.7e305, micro) == "-1.70e+311"
+    assert units.format_in(1.7e300, micro) == "1.70e+306"
+    assert units.format_in(math.inf, micro) == "inf"
