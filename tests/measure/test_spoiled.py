@@ -129,7 +129,17 @@ def test_a_reference_that_patches_torch_is_the_suite_s_fault(supervisor, folder)
     assert measured(supervisor, folder, "ordinary").findings == ()
 
 
-def test_an_interpreter_as_it_was():
+@pytest.fixture
+def collecting():
+    """The collector is on: a command that another test ran in this process may have switched it off for good."""
+    was = gc.isenabled()
+    gc.enable()
+    yield
+    if not was:
+        gc.disable()
+
+
+def test_an_interpreter_as_it_was(collecting):
     before = Interpreter.now()
     assert before.change() == ""
     real = torch.add
