@@ -18,6 +18,7 @@ from kmrun.cli import streams
 from kmrun.cli.interrupts import ignore_from_now_on
 from kmrun.core.printable import printable
 from kmrun.errors import Interrupted, KmrunError, UsageError
+from kmrun.source.paths import exists
 
 COMMANDS = {
     "run": "measure, judge and score suites (the default: `kmrun FILE.yaml`)",
@@ -107,18 +108,16 @@ def with_default_command(arguments: list[str]) -> list[str]:
     first = arguments[0]
     if first in COMMANDS or first in ("--help", "-h", "--version"):
         return arguments
-    if first.startswith("-") or Path(first).suffix in (".yaml", ".yml") or "/" in first or _is_there(first):
+    if (
+        first.startswith("-")
+        or Path(first).suffix in (".yaml", ".yml")
+        or "/" in first
+        or exists(Path(first))
+    ):
         return ["run", *arguments]
     near = difflib.get_close_matches(first, COMMANDS, n=1)
     hint = f"did you mean 'kmrun {near[0]}'?" if near else "`kmrun --help` lists the commands"
     raise UsageError(f"'{first}' is neither a command nor a suite file", hint)
-
-
-def _is_there(name: str) -> bool:
-    try:
-        return Path(name).exists()
-    except OSError:  # a name that cannot be, such as one of 300 characters
-        return False
 
 
 def build_app(arguments: list[str]) -> typer.Typer:

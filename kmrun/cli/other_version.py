@@ -12,6 +12,7 @@ from kmrun.core.case import Case, Implementation
 from kmrun.core.opponent import Tree
 from kmrun.errors import UsageError
 from kmrun.source.diagnostics import InvalidSuite
+from kmrun.source.paths import exists
 from kmrun.source.suite_plan import PlannedSuite, read_and_plan
 from kmrun.store.repository import LOCAL_VARIABLES, commit_named, refusal, toplevel
 from kmrun.store.worktree import BuildFailed, Workshop
@@ -79,14 +80,6 @@ def _no_hook_s_repository() -> Iterator[None]:
         os.environ.update(taken)
 
 
-def _exists(path: Path) -> bool:
-    """Whether there is such a path; what no file system could hold is none."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
-
-
 def _location(item: PlannedSuite) -> Path:
     """Return where a suite lies; a symbolic link lies where it is, not where it leads."""
     return item.read.path.parent.resolve() / item.read.path.name
@@ -99,11 +92,11 @@ def _finder(planned: Sequence[PlannedSuite], asked: str) -> Callable[[PlannedSui
     roots = set(folders)
     commits = {root: commit_named(root, asked) for root in roots if root is not None}
     is_commit = bool(commits) and all(commits.values()) and None not in roots
-    if _exists(path) and is_commit:
+    if exists(path) and is_commit:
         raise UsageError(
             f"--against {asked}: a commit and a path of that name", f"write ./{asked} for the path"
         )
-    if _exists(path):
+    if exists(path):
         return lambda item, _: _other_than_own(_in_path(_location(item), path.resolve(), asked), item)
     if not is_commit:
         refused = refusal(folders[None]) if None in folders else ""

@@ -85,8 +85,7 @@ def judge_clause(
     """Judge one clause whose `bound` applies on this device; it breaks at the one-sided rate `alpha`."""
     result = _judged(clause, bound, found, scored, kind, alpha)
     if found.undecidable and clause.kind not in _TIMELESS and result.verdict in ("pass", "fail"):
-        reason = f"{result.reason}, but {found.undecidable}"
-        result = replace(result, verdict="inconclusive", reason=reason)
+        result = _doubted(result, found.undecidable)
     if clause.xfail is None or result.verdict == "not judged":
         return result
     if result.verdict == "pass":
@@ -154,9 +153,11 @@ def _speedup(clause: Clause, bound: float, found: Measurement, alpha: float) -> 
         clause, bound, ratio(fastest), "", needs=_needs(fastest.pairs, alpha), beside=fastest.name
     )
     doubt = handoff_doubt(found.handoff_bias)
-    return (
-        replace(result, verdict="inconclusive", reason=f"{result.reason}, but {doubt}") if doubt else result
-    )
+    return _doubted(result, doubt) if doubt else result
+
+
+def _doubted(result: ClauseResult, why: str) -> ClauseResult:
+    return replace(result, verdict="inconclusive", reason=f"{result.reason}, but {why}")
 
 
 def handoff_doubt(bias: float | None) -> str:

@@ -145,7 +145,7 @@ class Arena:
                 "grad": value.requires_grad,
                 "cpu": value.device.type == "cpu",
             }
-            return description, offset + _aligned(nbytes)
+            return description, offset + aligned(nbytes)
         if isinstance(value, dict):
             packed: dict[str, Any] = {}
             for key, item in value.items():
@@ -186,13 +186,14 @@ class Arena:
         return description["value"]
 
 
-def _aligned(nbytes: int) -> int:
+def aligned(nbytes: int) -> int:
+    """Return the next multiple of a page."""
     return -(-nbytes // _ALIGN) * _ALIGN
 
 
 def _room(value: Any) -> int:
     if isinstance(value, torch.Tensor):
-        return _aligned(storage_span(value) * value.element_size())
+        return aligned(storage_span(value) * value.element_size())
     if isinstance(value, dict):
         return sum(_room(item) for item in value.values())
     if isinstance(value, list | tuple):

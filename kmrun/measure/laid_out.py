@@ -12,9 +12,7 @@ from typing import Any
 import torch
 
 from kmrun.measure.copies import Pool, bytes_in, copy_tree, how_many, is_opaque
-from kmrun.measure.exchange import HostStorage
-
-_PAGE = 4096
+from kmrun.measure.exchange import HostStorage, aligned
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def lay_out(
     count, enough = how_many(max(touched, bytes_per_call), cache_bytes // 2, memory_bytes // 2)
     if not enough:
         return None
-    found = LaidOut(-(-at // _PAGE) * _PAGE, count, Pool.room(contents, count))
+    found = LaidOut(aligned(at), count, Pool.room(contents, count))
     for half in (0, 1):
         pool = _pool(found, storage, half)
         for _ in range(count):

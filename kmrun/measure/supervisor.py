@@ -93,8 +93,9 @@ class Supervisor:
         self._free_at_start = 0
         self._arena_pair: tuple[int, int] | None = None
         self.control: Slowdown | None = None
-        self.handoff_bias: float | None = None
         """A version compared with itself, once in a run that compares versions."""
+        self.handoff_bias: float | None = None
+        """By how much a hand-over lengthens what follows it, measured once in a run on a GPU."""
         self._arena_bytes = 0
 
     def __enter__(self) -> Self:

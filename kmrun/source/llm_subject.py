@@ -8,6 +8,7 @@ from kmrun.core.llm_model import Model, Parameters, parameters
 from kmrun.core.llm_quant import Quant, Weights, plain_format, weights
 from kmrun.errors import InvalidInput, UnknownName, UsageError
 from kmrun.source.model_catalogue import ModelCatalogue
+from kmrun.source.paths import exists
 
 if TYPE_CHECKING:
     from kmrun.source.weight_tensors import Inventory
@@ -45,7 +46,7 @@ def read_subject(wish: Wish, catalogue: ModelCatalogue) -> Subject:
         KmrunError: nothing answers to the name, a file cannot be read, or options contradict each other.
     """
     path = Path(wish.name)
-    if path.suffix in _FILES or ("/" in wish.name and _exists(path)) or _holds_model(path):
+    if path.suffix in _FILES or ("/" in wish.name and exists(path)) or _holds_model(path):
         return _of_path(path, wish, catalogue)
     size = parse_params(wish.name)
     if size is not None:
@@ -54,14 +55,6 @@ def read_subject(wish: Wish, catalogue: ModelCatalogue) -> Subject:
     if wish.active is not None:
         raise UsageError(f"--active-params is for sizes; {model.id} says its own", "leave it out")
     return of_shapes(model, wish, catalogue, None)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        # Longer than any file's name, or behind a closed door: no file that could be read.
-        return False
 
 
 def _holds_model(path: Path) -> bool:
@@ -186,7 +179,7 @@ def _mixtures(size: float, catalogue: ModelCatalogue) -> list[str]:
 
 
 def _of_path(path: Path, wish: Wish, catalogue: ModelCatalogue) -> Subject:
-    if not _exists(path):
+    if not exists(path):
         raise InvalidInput(
             f"there is no {path}", "a size, a name, a config.json, a folder or a file of weights"
         )
