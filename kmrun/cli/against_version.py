@@ -7,7 +7,7 @@ from typing import Any
 from kmrun.cli.companion import Companion, Key, Phase, Suite, shared_alpha
 from kmrun.core.case import Case
 from kmrun.core.clause import count_sampled
-from kmrun.core.gate import LIVE_LOOKS, LIVE_SHARES, Gate
+from kmrun.core.gate import LIVE_LOOKS, Gate
 from kmrun.core.measurement import Ceilings, Measurement
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.plan.selection import runs_on
@@ -80,13 +80,7 @@ class AgainstVersion(Companion):
         other = self._other(matchup, case)
         if other is None:
             return None
-        gate = Gate(
-            matchup.name,
-            suite.margin(case),
-            self._alpha[suite.key],
-            looks=LIVE_LOOKS,
-            shares=LIVE_SHARES,
-        )
+        gate = Gate(matchup.name, suite.margin(case), self._alpha[suite.key], looks=LIVE_LOOKS)
         return Opponent(other, gate, matchup.own, matchup.other)
 
     def measured(

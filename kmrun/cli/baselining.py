@@ -243,7 +243,7 @@ def decide(
     again: list[Session] = []
     begin = time.monotonic()
     while True:
-        phase(f"suspect, process {len(again) + 1} of at most {LOOKS[-1]}")
+        phase(f"suspect, process {len(again) + 1} of at most {LOOKS[-1].pairs}")
         taken = take()
         if isinstance(taken, Finding):
             return taken

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from kmrun.core.gate import CLEAR_RATE, LEAST_DIFFERENCE_NS, LOOKS, SHARES
+from kmrun.core.gate import CLEAR_RATE, LEAST_DIFFERENCE_NS, LOOKS, look_of
 from kmrun.core.slowdown import Slowdown, SlowdownVerdict
 from kmrun.core.statistics import median
 from kmrun.core.student import student_quantile
@@ -76,14 +76,14 @@ class BaselineGate:
         Raises:
             ValueError: there are more sessions than the last look takes.
         """
-        if len(now) not in LOOKS:
-            self._share(now)
+        look = look_of(LOOKS, len(now))
+        if len(now) != look.pairs:
             return None
         found = self.estimate(then, now)
-        if found.verdict != "inconclusive" or len(now) == LOOKS[-1]:
+        if found.verdict != "inconclusive" or look is LOOKS[-1]:
             return found
-        limit, share = math.log1p(self.margin), self._share(now)
-        seen = self.shift(then, now, self.alpha * share, CLEAR_RATE * share)
+        limit = math.log1p(self.margin)
+        seen = self.shift(then, now, self.alpha * look.breaking, CLEAR_RATE * look.clearing)
         # Where even infinitely many sessions would leave it open, more are a waste of time.
         return found if seen.sure_low <= limit < seen.sure_high else None
 
@@ -95,16 +95,10 @@ class BaselineGate:
         Raises:
             ValueError: there are more sessions than the last look takes.
         """
-        share = self._share(now)
-        found = self._judged(then, now, self.shift(then, now, self.alpha * share, CLEAR_RATE * share))
+        look = look_of(LOOKS, len(now))
+        seen = self.shift(then, now, self.alpha * look.breaking, CLEAR_RATE * look.clearing)
+        found = self._judged(then, now, seen)
         return replace(found, reason=reason) if reason and found.verdict == "inconclusive" else found
-
-    @staticmethod
-    def _share(now: Sequence[Session]) -> float:
-        share = next((part for look, part in zip(LOOKS, SHARES, strict=True) if len(now) <= look), None)
-        if share is None:
-            raise ValueError(f"{len(now)} sessions are more than the last look takes")
-        return share
 
     def shift(
         self,

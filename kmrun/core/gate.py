@@ -13,7 +13,7 @@ nothing, since a pair of processes may differ for good by where their memory hap
 symmetrically around it, because which process is which is drawn by lot: Wilcoxon's signed-rank test is then
 exact, and unlike a t-test it keeps its power when a few pairs were disturbed. Its bounds are order statistics
 of the Walsh averages (Hollander & Wolfe, Nonparametric Statistical Methods, 3.3). It looks a fixed number of times and
-shares its error rate among the looks. Suspects are settled on new data only, so the error rate of settling
+shares its error rates among the looks. Suspects are settled on new data only, so the error rate of settling
 alone bounds false alarms; `alpha` is one case's share of what the whole suite may do wrong.
 """
 
@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kmrun.core.slowdown import Slowdown, SlowdownVerdict
 from kmrun.core.statistics import median
@@ -32,15 +32,33 @@ BETS = (0.6, 0.75, 0.9)
 CLEAR_RATE = 0.05
 """One-sided rate at which a case that is too slow may be let pass; also of the screening's printed ends."""
 
-LOOKS = (10, 16, 24)
-"""Numbers of fresh pairs at which settling looks."""
 
-SHARES = (0.2, 0.3, 0.5)
-"""What each look takes of the error rate: the last has the most to decide."""
+class Look(NamedTuple):
+    """A number of fresh pairs at which settling looks, and its shares of the two error rates.
 
-LIVE_LOOKS = (10, 16, 24, 36)
-LIVE_SHARES = (0.2, 0.2, 0.25, 0.35)
-"""The same for two live versions, whose pairs are cheap: beside much other load 24 leave open what 36 settle."""
+    `breaking` is a share of a case's `alpha`, `clearing` one of `CLEAR_RATE`; each adds up to 1 over all looks.
+    """
+
+    pairs: int
+    breaking: float
+    clearing: float
+
+
+LOOKS = (Look(10, 0.2, 0.2), Look(16, 0.3, 0.3), Look(24, 0.5, 0.5))
+"""The last look has the most to decide."""
+
+LIVE_LOOKS = (
+    Look(7, 0.0, 0.16),
+    Look(10, 0.2, 0.14),
+    Look(16, 0.2, 0.2),
+    Look(24, 0.25, 0.2),
+    Look(36, 0.35, 0.3),
+)
+"""For two live versions, whose pairs are cheap: beside much other load 24 leave open what 36 settle.
+
+Most suspects are as fast as before, and seven pairs that agree clear them; to break anything in a suite of many,
+seven are too few.
+"""
 
 LEAST_DIFFERENCE_NS = 100.0
 """A difference below this (or below two ticks of the timer) is no slowdown, whatever its ratio."""
@@ -69,8 +87,7 @@ class Gate:
     method: Literal["alternated", "baseline"] = "alternated"
     tick_ns: float = 0.0
     """Grain of the timer per call."""
-    looks: tuple[int, ...] = LOOKS
-    shares: tuple[float, ...] = SHARES
+    looks: tuple[Look, ...] = LOOKS
 
     def screen(self, blocks: Sequence[float]) -> Screening:
         """Judge the log ratios of a pair's blocks so far; may be asked after every block.
@@ -93,7 +110,7 @@ class Gate:
         A pair's own offset may hide a slowdown; that several hide it is less likely the more they agree.
         """
         values = [each.value for each in seen]
-        apart = max(values) - min(values) > math.log1p(self.margin) / 2
+        apart = max(values) - min(values) > math.log1p(self.margin)
         return len(seen) >= (3 if apart else 2)
 
     def cleared(self, seen: Sequence[Screening], blocks: int) -> Slowdown:
@@ -110,10 +127,10 @@ class Gate:
             old_ns: the old version's time of a call.
             blocks: alternated blocks behind them, for the record.
         """
-        if len(pairs) not in self.looks:
+        if len(pairs) not in [look.pairs for look in self.looks]:
             return None
         found = self.estimate(pairs, old_ns, blocks)
-        return found if found.verdict != "inconclusive" or len(pairs) == self.looks[-1] else None
+        return found if found.verdict != "inconclusive" or len(pairs) == self.looks[-1].pairs else None
 
     def estimate(self, pairs: Sequence[float], old_ns: float, blocks: int, reason: str = "") -> Slowdown:
         """Judge what there is, at the error rate of the look that it was on the way to.
@@ -123,14 +140,11 @@ class Gate:
         Raises:
             ValueError: there are no pairs, or more than the last look takes.
         """
-        plan = zip(self.looks, self.shares, strict=True)
-        share = next((part for look, part in plan if len(pairs) <= look), None)
-        if share is None:
-            raise ValueError(f"{len(pairs)} pairs are more than the last look takes")
+        look = look_of(self.looks, len(pairs))
         ordered = walsh_averages(pairs)
         value = median(ordered)
-        low = signed_rank_bound(ordered[::-1], len(pairs), self.alpha * share)
-        high = signed_rank_bound(ordered, len(pairs), CLEAR_RATE * share)
+        low = signed_rank_bound(ordered[::-1], len(pairs), self.alpha * look.breaking)
+        high = signed_rank_bound(ordered, len(pairs), CLEAR_RATE * look.clearing)
         low = -math.inf if low is None else low
         high = math.inf if high is None else high
         limit = math.log1p(self.margin)
@@ -181,6 +195,18 @@ class Gate:
 def undecided(against: str, margin: float, reason: str) -> Slowdown:
     """Return the comparison that could not be made, and why."""
     return Slowdown(against, "alternated", margin, "inconclusive", None, None, None, None, 0, 0, reason)
+
+
+def look_of(looks: Sequence[Look], number: int) -> Look:
+    """Return the look that so many pairs are on the way to.
+
+    Raises:
+        ValueError: there are more than the last look takes.
+    """
+    found = next((look for look in looks if number <= look.pairs), None)
+    if found is None:
+        raise ValueError(f"{number} pairs are more than the last look takes")
+    return found
 
 
 def wealth(wins: int, losses: int) -> float:

@@ -38,7 +38,10 @@ from kmrun.store.packages import module_in, packages_in
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
 
-SCREEN_BLOCKS, SCREEN_S = 150, 2.0
+SCREEN_BLOCKS = 150
+SCREEN_S, LEANING_S = 1.0, 4.0
+"""How long a pair may leave it open: longer where it leans to the good side, since fresh pairs would take longer."""
+
 PAIR_BLOCKS_LEAST, PAIR_BLOCKS, PAIR_BLOCKS_MOST, PAIR_S = 3, 8, 32, 0.25
 """Blocks of a fresh pair: as many as fit the time, at least eight where a block is short."""
 
@@ -115,6 +118,8 @@ class Comparison:
         self._old_ns: list[float] = []
         self._level = LEVELS[trial.run.device.kind]
         self._looked = self._proven = entrants[0] is entrants[1]
+        self._dying: list[Version] = []
+        """Those of the pair before: they end while the next one is brought up."""
 
     def run(self) -> Slowdown | None:
         """Screen, and settle what screening did not clear; None, with a label, where there is nothing to compare.
@@ -135,6 +140,12 @@ class Comparison:
                 self._not_compared(f"not compared: {self._gate.against} has no such target")
                 return None
             return undecided(self._gate.against, self._gate.margin, failed.finding.sentence)
+        finally:
+            self._bury()
+
+    def _bury(self) -> None:
+        while self._dying:
+            self._dying.pop().bury()
 
     def _not_compared(self, why: str) -> None:
         self._trial.label(why)
@@ -163,8 +174,7 @@ class Comparison:
                 spent = time.monotonic() - begin
                 if seen.outcome != "open" or len(logs) >= SCREEN_BLOCKS:
                     break
-                # What leans to the good side is worth waiting for: fresh pairs would take longer.
-                patience = 2 * SCREEN_S if seen.value < math.log1p(self._gate.margin) else SCREEN_S
+                patience = LEANING_S if seen.value < math.log1p(self._gate.margin) else SCREEN_S
                 if spent > patience and len(logs) >= SCREEN_LEAST:
                     break
         return seen, len(logs)
@@ -175,7 +185,7 @@ class Comparison:
         limit = time.monotonic() + SETTLE_S[self._trial.run.device.kind]
         while True:
             self._trial.progress(
-                f"against {name}, fresh pair {len(pairs) + 1} of at most {self._gate.looks[-1]}"
+                f"against {name}, fresh pair {len(pairs) + 1} of at most {self._gate.looks[-1].pairs}"
             )
             with self._pair() as blocks:
                 taken += self._blocks_of_a_pair(blocks)
@@ -219,12 +229,12 @@ class Comparison:
                 self._prove(living[0], living[1])
             flushed = trial.run.on_cpu and trial.known["extra"]["cold_by"] == "flush"
             new, old = (turn_of(level, trial.run.on_cpu, flushed) for level in levels)
+            self._bury()
             yield Blocks((living[0].turn, living[1].turn), (new, old), self._level)
         finally:
             for version in living.values():
                 version.kill()
-            for version in living.values():
-                version.bury()
+            self._dying.extend(living.values())
 
     def _started(self, who: int) -> Version:
         try:

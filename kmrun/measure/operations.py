@@ -297,8 +297,11 @@ class Operations(VersionOperations, MachineOperations):
         return None if found is None else to_plain(found)
 
     def take_away(self, at: int) -> None:
-        """Give back what lies in the arena from byte `at` on."""
-        self._arena.host.end_at(at)
+        """Give back what lies in the arena from byte `at` on, but for what the copies of the next case may take.
+
+        Fresh pages cost some five times the writing; an eighth of the free memory is kept for that, at most.
+        """
+        self._arena.host.end_at(max(at, self.memory()["free"] // 8))
 
     def prepare(self, key: str) -> dict[str, Any]:
         """Bind an implementation to the copies; see `Bench.prepare`."""

@@ -358,17 +358,23 @@ class Trial(Asking):
     @property
     def warm_most_ns(self) -> float:
         """The most time for a warm-up."""
-        return min(WARM_MOST_NS, self.case.timing.max_time_ms * 1e6 / (4 if self.run.options.quick else 1))
+        return min(WARM_MOST_NS, self.case.timing.max_time_ms * 1e6 * self._share)
+
+    @property
+    def _share(self) -> float:
+        """What of the suite's time for timing is taken.
+
+        `--quick` takes a quarter. Where versions are only compared, their own processes are timed at length, and
+        the window shows little more than that calls which are timed come out right.
+        """
+        return 0.1 if self._hurried else 0.25 if self.run.options.quick else 1.0
 
     def budget(self, call_ns: float = 0.0) -> dict[str, float]:
-        """Return the stopping rule of the window of calls of about this length.
-
-        `--quick` takes a quarter of the time, and so does a comparison of versions where nothing else is promised.
-        """
-        timing, share = self.case.timing, 0.25 if self.run.options.quick or self._hurried else 1.0
+        """Return the stopping rule of the window of calls of about this length."""
+        timing = self.case.timing
         return {
-            "min_ns": timing.min_time_ms * 1e6 * share,
-            "max_ns": timing.max_time_ms * 1e6 * share,
+            "min_ns": timing.min_time_ms * 1e6 * self._share,
+            "max_ns": timing.max_time_ms * 1e6 * self._share,
             "rel_ci": timing.rel_ci,
             "at_least": 10,
             "hard_ns": window_s(self, call_ns) * 1e9,

@@ -104,7 +104,7 @@ def decided(then: list[Session], now: list[Session], bound: str, cases: int):
         return cleared
     fresh = now[FIRST_SESSIONS:]
     for look in LOOKS:
-        if len(fresh) >= look and (found := gate.settle(then, fresh[:look])) is not None:
+        if len(fresh) >= look.pairs and (found := gate.settle(then, fresh[: look.pairs])) is not None:
             return found
     return None
 
@@ -120,9 +120,9 @@ def judge(path: Path, cases: int) -> None:
         sessions = [Session(*(row[name] for name in fields)) for row in own]
         for load in ("unchanged", "other"):
             outcomes: dict[str, list] = {"A/A": [], "A/B": []}
-            for begin in range(0, len(sessions) - SESSIONS - FIRST_SESSIONS - LOOKS[0]):
+            for begin in range(0, len(sessions) - SESSIONS - FIRST_SESSIONS - LOOKS[0].pairs):
                 then = sessions[begin : begin + SESSIONS]
-                for later in range(begin + SESSIONS, len(sessions) - FIRST_SESSIONS - LOOKS[0], 2):
+                for later in range(begin + SESSIONS, len(sessions) - FIRST_SESSIONS - LOOKS[0].pairs, 2):
                     same = own[begin]["hogs"] == own[later]["hogs"]
                     if same != (load == "unchanged"):
                         continue

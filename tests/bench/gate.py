@@ -19,11 +19,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kmrun.core.case import Argument, Case, Implementation, Reference, Timing
-from kmrun.core.gate import LIVE_LOOKS, LIVE_SHARES, Gate
+from kmrun.core.gate import LIVE_LOOKS, Gate
 from kmrun.core.measurement import Measurement
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.measure.supervisor import RunOptions, Supervisor
@@ -156,27 +156,20 @@ def case_of(folder: Path, tree: str, name: str, function: str) -> Case:
 
 def trial(
     running: Supervisor, folder: Path, name: str, function: str, options: argparse.Namespace
-) -> tuple[Measurement, Measurement, float]:
-    """Return the saved run of the old version, today's of the new one with its comparison, and its seconds."""
+) -> tuple[Measurement, Measurement, Measurement, float]:
+    """Return a saved run of the old version, today's of the new one, their live comparison, and its seconds."""
     old, new = case_of(folder, "old", name, "kernel"), case_of(folder, "new", name, function)
     saved = running.measure(old)
     running.kernel().bury()
-    gate = Gate(
-        "the saved version",
-        options.margin,
-        0.01 / options.suite,
-        looks=LIVE_LOOKS,
-        shares=LIVE_SHARES,
-    )
-    # A comparison takes a quarter of the window: the other rules shall have all of it.
-    new = replace(new, timing=Timing(min_time_ms=400, max_time_ms=4000))
+    alone = running.measure(new)
+    running.kernel().bury()
+    gate = Gate("the saved version", options.margin, 0.01 / options.suite, looks=LIVE_LOOKS)
+    trees = Tree(str(folder / "new")), Tree(str(folder / "old"))
     begin = time.monotonic()
-    today = running.measure(
-        new, opponent=Opponent(old, gate, Tree(str(folder / "new")), Tree(str(folder / "old")))
-    )
+    compared = running.measure(new, opponent=Opponent(old, gate, *trees))
     seconds = time.monotonic() - begin
     running.kernel().bury()
-    return saved, today, seconds
+    return saved, alone, compared, seconds
 
 
 def burn(steps_s: float) -> None:
@@ -251,10 +244,10 @@ def main() -> None:
                         if time.monotonic() > deadline:
                             print(report(tallies, options))
                             return
-                        saved, today, seconds = trial(running, folder, name, kind, options)
-                        seen = today.slowdown
-                        if seen is None or not saved.samples_ns:
-                            sys.exit(f"{name}: {[*saved.findings, *today.findings]}")
+                        saved, today, compared, seconds = trial(running, folder, name, kind, options)
+                        seen = compared.slowdown
+                        if seen is None or not saved.samples_ns or not today.samples_ns:
+                            sys.exit(f"{name}: {[*saved.findings, *today.findings, *compared.findings]}")
                         gate = tallies["kmrun's gate", kind]
                         gate.trials += 1
                         gate.alarms += seen.verdict == "broken"

@@ -39,7 +39,7 @@ def gate(margin=0.03, alpha=0.01 / 14, bound="mem"):
 def verdict(then, now, **changes):
     """What all looks come to, as in a run."""
     for look in LOOKS:
-        found = gate(**changes).settle(then, now[:look])
+        found = gate(**changes).settle(then, now[: look.pairs])
         if found is not None:
             return found
     raise AssertionError("the last look decides")
@@ -143,7 +143,7 @@ def test_yardsticks_that_disagree_leave_it_open():
     found = verdict(sessions(10, 1), sessions(24, 2, slower=1.15, memory=1.3))
     assert found.verdict == "inconclusive"
     assert found.reason == "the machine itself is 30 % slower than it was"
-    assert found.processes == LOOKS[0]  # more sessions could not mend it
+    assert found.processes == LOOKS[0].pairs  # more sessions could not mend it
     assert found.visible > 0.1
     swapped = verdict(
         sessions(10, 1), sessions(24, 2, slower=1.05, memory=1.015, compute=0.985), bound="comp"

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,7 @@ from hypothesis import strategies as st
 from kmrun.core.gate import (
     CLEAR_RATE,
     LIVE_LOOKS,
-    LIVE_SHARES,
     LOOKS,
-    SHARES,
     Gate,
     Screening,
     betting_bounds,
@@ -29,7 +28,7 @@ RATIO = st.floats(-0.5, 0.5, allow_nan=False)
 SUITE_OF_50 = 0.01 / 50
 
 
-def gate(margin: float = 0.03, alpha: float = SUITE_OF_50, **more: float) -> Gate:
+def gate(margin: float = 0.03, alpha: float = SUITE_OF_50, **more: Any) -> Gate:
     return Gate("old", margin, alpha, **more)
 
 
@@ -153,15 +152,42 @@ def test_it_looks_only_at_its_looks_and_ends_at_the_last():
     taken: list[float] = []
     looked = []
     wobble = itertools.cycle([-0.2, 0.2, 0.05, -0.02])
-    while len(taken) < LOOKS[-1]:
+    while len(taken) < LOOKS[-1].pairs:
         taken.append(next(wobble))
         found = gate().settle(taken, 1e6, len(taken) * 8)
         if found is not None:
             looked.append((len(taken), found.verdict))
-    assert looked == [(LOOKS[-1], "inconclusive")]
-    assert math.isclose(sum(SHARES), 1.0)
-    assert math.isclose(sum(LIVE_SHARES), 1.0)
-    assert len(LIVE_SHARES) == len(LIVE_LOOKS)
+    assert looked == [(LOOKS[-1].pairs, "inconclusive")]
+
+
+@pytest.mark.parametrize("looks", [LOOKS, LIVE_LOOKS])
+def test_looks_share_both_error_rates_without_a_rest(looks):
+    assert math.isclose(sum(look.breaking for look in looks), 1.0)
+    assert math.isclose(sum(look.clearing for look in looks), 1.0)
+    assert [look.pairs for look in looks] == sorted({look.pairs for look in looks})
+    # A look that could never clear would waste its share.
+    assert all(critical_rank_sum(look.pairs, CLEAR_RATE * look.clearing) for look in looks)
+
+
+def test_seven_live_pairs_clear_a_suspect_and_break_none():
+    rule = gate(looks=LIVE_LOOKS, alpha=0.01)
+    cleared = rule.settle([0.001 * place for place in range(7)], 1e6, 56)
+    assert cleared is not None
+    assert (cleared.verdict, cleared.processes) == ("holds", 7)
+    assert cleared.high <= rule.margin
+    assert rule.settle([0.2 + 0.001 * place for place in range(7)], 1e6, 56) is None
+    assert rule.settle([0.0] * 6 + [0.05], 1e6, 56) is None
+    assert rule.settle([0.2 + 0.001 * place for place in range(10)], 1e6, 80).verdict == "broken"
+
+
+def test_pairs_that_lie_further_apart_than_the_margin_want_a_third():
+    def seen(*values: float) -> list[Screening]:
+        return [Screening("clear", value - 0.01, value, value + 0.01) for value in values]
+
+    assert not gate().agree(seen(0.0))
+    assert gate().agree(seen(-0.01, 0.015))
+    assert not gate().agree(seen(-0.02, 0.012))
+    assert gate().agree(seen(-0.02, 0.012, 0.0))
 
 
 def test_a_clear_slowdown_is_called_with_its_size():
@@ -236,7 +262,7 @@ class Machine:
 def verdicts(count: int, slowdown: float, **machine: float) -> dict[str, int]:
     seen = {"holds": 0, "broken": 0, "inconclusive": 0}
     for seed in range(count):
-        seen[Machine(seed, slowdown, **machine).run(gate()).verdict] += 1
+        seen[Machine(seed, slowdown, **machine).run(gate(looks=LIVE_LOOKS)).verdict] += 1
     return seen
 
 
@@ -247,7 +273,7 @@ def test_unchanged_kernels_raise_no_alarm_even_where_processes_differ_for_good(o
 
 
 def test_more_pairs_settle_what_much_other_load_leaves_open():
-    rule = Gate("old", 0.03, SUITE_OF_50, looks=LIVE_LOOKS, shares=LIVE_SHARES)
+    rule = gate(looks=LIVE_LOOKS)
     seen = [Machine(seed, 0.0609, offset=0.03, noise=0.01).run(rule).verdict for seed in range(150)]
     short = [Machine(seed, 0.0609, offset=0.03, noise=0.01).run(gate()).verdict for seed in range(150)]
     same = [Machine(seed, 0.0, offset=0.03, noise=0.01).run(rule).verdict for seed in range(150)]

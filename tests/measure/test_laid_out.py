@@ -114,6 +114,15 @@ def test_the_memory_goes_back(storage):
     assert int(storage.bytes(8000, 1000).sum()) == 3000
 
 
+@pytest.mark.parametrize(("free", "kept"), [(1 << 40, 2 * CACHE), (8 * CACHE, CACHE), (0, 5000)])
+def test_memory_that_is_plentiful_waits_for_the_next_case(storage, monkeypatch, free, kept):
+    side = Operations(Arena(storage), Arena(storage), print)
+    monkeypatch.setattr(side, "memory", lambda: {"free": free})
+    storage.holds(2 * CACHE)
+    side.take_away(5000)
+    assert os.fstat(storage._descriptor).st_size == kept
+
+
 def test_a_pool_has_room_for_as_many_copies_as_it_was_made_for():
     inputs = contents(40)
     pool = Pool(torch.device("cpu"))
