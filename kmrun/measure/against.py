@@ -239,8 +239,8 @@ class Comparison:
     def _started(self, who: int) -> Version:
         try:
             return Version(self._trial, self._entrants[who])
-        except EnvironmentLacks as lacks:  # the next case may have what this one lacked
-            self._trial.over(Finding("no_process", lacks.sentence, "environment", "error", lacks.hint))
+        except EnvironmentLacks as lacks:
+            self._trial.over(findings.no_process(lacks))
 
     def _look_at_outputs(self, old: Version) -> None:
         """Label it where the old version computes something else, by the very check of the new one."""

@@ -3,6 +3,7 @@
 import signal
 
 from kmrun.core.measurement import FaultKind, Finding
+from kmrun.errors import EnvironmentLacks
 
 Who = tuple[str, FaultKind]
 
@@ -86,6 +87,11 @@ def lost_host(who: Who, tail: str) -> Finding:
     name, fault = who
     sentence = f"the process that hosts the sides was killed while {name} was at work: by it, or from outside"
     return Finding("killed_host", sentence, _who_kills(fault), "error", tail)
+
+
+def no_process(lacks: EnvironmentLacks) -> Finding:
+    """Return the finding for a case in which a process could not be started; the next one may have what it lacked."""
+    return Finding("no_process", lacks.sentence, "environment", "error", lacks.hint)
 
 
 def _who_kills(fault: FaultKind) -> FaultKind:

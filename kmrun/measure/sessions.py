@@ -14,6 +14,8 @@ from kmrun.core.case import Case, Output
 from kmrun.core.measurement import Finding, Measurement
 from kmrun.core.statistics import median
 from kmrun.core.yardstick import Session
+from kmrun.errors import EnvironmentLacks
+from kmrun.measure import findings
 from kmrun.measure.asking import Asking, Over
 from kmrun.measure.blocks import turn_of
 from kmrun.measure.roles import KERNEL, REFERENCE
@@ -62,6 +64,10 @@ def take_session(
         return again.take(found, alone, repeats)
     except Over:
         return again.findings[-1]
+    except EnvironmentLacks as lacks:
+        if not supervisor.lost_host:
+            raise
+        return findings.no_process(lacks)
     finally:
         again.leave_inline()
 

@@ -16,6 +16,7 @@ from kmrun.core.measurement import Measurement, OutputCheck
 from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain
 from kmrun.device.sampler import clock
+from kmrun.errors import EnvironmentLacks
 from kmrun.measure import findings
 from kmrun.measure.against import compare, hurried
 from kmrun.measure.asking import Asking, Over
@@ -65,6 +66,10 @@ class Trial(Asking):
                 self._course()
         except Over:
             pass
+        except EnvironmentLacks as lacks:
+            if not self.run.lost_host:  # else it was killed from outside while a side was being started
+                raise
+            self.findings.append(findings.no_process(lacks))
         finally:
             self.leave_inline()
         if any(finding.outcome in ("fail", "error") for finding in self.findings):

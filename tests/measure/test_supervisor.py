@@ -186,6 +186,24 @@ def test_each_fault_is_that_case_s_verdict_and_the_next_case_goes_on(
     assert supervisor.measure(case("add")).correct is True
 
 
+def test_a_host_that_is_killed_while_a_side_is_started_costs_that_case_and_no_other(supervisor, monkeypatch):
+    supervisor.kernel().bury()
+    launcher = supervisor._launcher
+    start = launcher.start
+
+    def killed_first(arena: int, vault: int) -> object:
+        monkeypatch.setattr(launcher, "start", start)
+        launcher._zygote.kill()
+        launcher._zygote.wait()
+        return start(arena, vault)
+
+    monkeypatch.setattr(launcher, "start", killed_first)
+    finding = only_finding(supervisor, case("add"))
+    assert (finding.code, finding.fault, finding.outcome) == ("no_process", "environment", "error")
+    assert "was killed (signal 9)" in finding.sentence
+    assert supervisor.measure(case("add")).correct is True
+
+
 @pytest.mark.parametrize("function", ["forks_and_returns", "forks_and_exits"])
 def test_a_forked_child_never_answers_for_its_parent(supervisor, function):
     finding = only_finding(supervisor, case(function))
