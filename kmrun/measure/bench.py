@@ -31,7 +31,6 @@ MOST_KEPT, FEWEST_KEPT, KEPT_BYTES = 64, 1, 32 * 2**20
 KEPT_SHARE = 0.05
 MOST_HELD, HELD_BYTES = 6, 16 * 2**20
 """Outputs of discarded calls that are held, so that the next ones lie elsewhere; larger ones do anyway."""
-WARM_MOST_NS = 1e9
 
 
 @dataclass(slots=True)

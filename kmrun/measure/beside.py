@@ -9,7 +9,7 @@ from kmrun.core.statistics import median
 from kmrun.measure import handoff
 from kmrun.measure.blocks import LEVELS, Blocks, Take, turn_of
 from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
-from kmrun.measure.room import has_room, warm_up_limits
+from kmrun.measure.room import has_room, warm_most_ns, warm_up_limits
 from kmrun.measure.side import Idle
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def ready(trial: "Trial", key: str) -> float:
         if not agrees:
             trial.label(f"{key.removeprefix(VERSUS)} differs from the reference")
     first = trial.judge("prepare", key=key)["call_ns"]
-    limits = warm_up_limits(trial.warm_most_ns, first)
+    limits = warm_up_limits(warm_most_ns(trial), first)
     level: float = trial.judge("warm_up", key=key, **limits)["call_ns"]
     return level
 

@@ -9,6 +9,7 @@ from kmrun.core.statistics import median
 from kmrun.core.telemetry import POWER_WINDOW_S
 from kmrun.device.sampler import clock
 from kmrun.measure.roles import KERNEL
+from kmrun.measure.room import budget
 from kmrun.measure.watch import TRIES
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def take_window(trial: "Trial", call_ns: float) -> dict[str, Any]:
     for _ in range(TRIES):
         trial.deadline += watch.rest()
         with watch.stretch() as seen:
-            facts: dict[str, Any] = trial.kernel("window", key=KERNEL, budget=trial.budget(call_ns))
+            facts: dict[str, Any] = trial.kernel("window", key=KERNEL, budget=budget(trial, call_ns))
         survived = watch.survivors(facts.pop("spans_ns"), seen.begin_s)
         watch.learn(survived.dropped > 0)
         if survived.enough:

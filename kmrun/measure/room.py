@@ -1,6 +1,6 @@
 """What fits into the time of a case: of a slow kernel fewer samples are taken, rather than time it out. No torch."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kmrun.core.statistics import median
 from kmrun.measure import findings
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 LEAST_CALLS, CALLS_KEPT_BACK = 12, 2
 """Eight samples bound a median; four calls go before and after them."""
+
+WARM_MOST_NS = 1e9
 
 
 def need_room(trial: "Trial", call_ns: float) -> None:
@@ -28,9 +30,35 @@ def has_room(trial: "Trial", seconds: float) -> bool:
     return seconds + CALLS_KEPT_BACK * call_s <= trial.left_s
 
 
+def warm_most_ns(trial: "Trial") -> float:
+    """Return the most time for a warm-up."""
+    return min(WARM_MOST_NS, trial.case.timing.max_time_ms * 1e6 * _share(trial))
+
+
 def warm_up_limits(most_ns: float, call_ns: float) -> dict[str, float]:
     """Return the most time for a warm-up with calls of this length, and its least number of calls."""
     return {"most_ns": most_ns, "at_least": 10 if call_ns * 10 < most_ns else 3 if call_ns < most_ns else 1}
+
+
+def budget(trial: "Trial", call_ns: float = 0.0) -> dict[str, Any]:
+    """Return the stopping rule of a window of calls of about this length (`timer.Budget`)."""
+    timing = trial.case.timing
+    return {
+        "min_ns": timing.min_time_ms * 1e6 * _share(trial),
+        "max_ns": timing.max_time_ms * 1e6 * _share(trial),
+        "rel_ci": timing.rel_ci,
+        "at_least": 10,
+        "hard_ns": window_s(trial, call_ns) * 1e9,
+    }
+
+
+def _share(trial: "Trial") -> float:
+    """Return what of the suite's time for timing is taken: a quarter with `--quick`.
+
+    Where versions are only compared, their own processes are timed at length, and the window shows little more than
+    that calls which are timed come out right.
+    """
+    return 0.1 if trial.hurried else 0.25 if trial.run.options.quick else 1.0
 
 
 def window_s(trial: "Trial", call_ns: float) -> float:

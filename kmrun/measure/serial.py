@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kmrun.core.measurement import Rival
 from kmrun.core.statistics import median
 from kmrun.measure.beside import ready, rivals
+from kmrun.measure.room import budget
 
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
@@ -21,7 +22,7 @@ def course(trial: "Trial") -> None:
     """Measure the trial's case one process after the other.
 
     Raises:
-        _Over: something decided the case early.
+        Over: something decided the case early.
     """
     trial.begin_kernel(compute=False)
     trial.load_kernel()
@@ -62,7 +63,7 @@ def _time_rivals(trial: "Trial") -> None:
     found = []
     for key, role, implementation in found_rivals:
         ready(trial, key)
-        samples = trial.judge("window", key=key, budget=trial.budget())["samples_ns"]
+        samples = trial.judge("window", key=key, budget=budget(trial))["samples_ns"]
         found.append(Rival(implementation.name, role, (), median(samples), alternated=False))
     trial.know(rivals=tuple(found))
 

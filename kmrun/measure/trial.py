@@ -23,13 +23,11 @@ from kmrun.measure.asking import Asking, Over
 from kmrun.measure.beside import time_rivals
 from kmrun.measure.observing import clock_mode, note_slowdown, observed, take_window
 from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
-from kmrun.measure.room import need_room, warm_up_limits, window_s
+from kmrun.measure.room import need_room, warm_most_ns, warm_up_limits
 from kmrun.measure.verifying import verify_time
 
 if TYPE_CHECKING:
     from kmrun.measure.supervisor import Supervisor
-
-WARM_MOST_NS = 1e9
 
 
 class Trial(Asking):
@@ -44,7 +42,8 @@ class Trial(Asking):
     ) -> None:
         super().__init__(supervisor, case, progress)
         self._opponent = opponent
-        self._hurried = hurried(case, opponent)
+        self.hurried = hurried(case, opponent)
+        """Whether the case is only compared with its other version."""
         self._checks: list[OutputCheck] = []
         self._known: dict[str, Any] = {}
         self._labels: list[str] = []
@@ -107,7 +106,7 @@ class Trial(Asking):
         self.count_bytes(trees[0]["bytes"])
         self._check_calls()
         self._time_alone()
-        if not self._hurried:
+        if not self.hurried:
             time_rivals(self)
         self._check_again()
         self.kernel("end")
@@ -336,7 +335,7 @@ class Trial(Asking):
             self._labels.append("hot")
         note_slowdown(self, facts)
         verify_time(self, facts["call_ns"])
-        self._known["observed"] = observed(self, facts, power=not self._hurried)
+        self._known["observed"] = observed(self, facts, power=not self.hurried)
 
     @property
     def wants_hot(self) -> bool:
@@ -354,36 +353,11 @@ class Trial(Asking):
         facts: dict[str, Any] = {"begun_s": clock()}
         facts |= self.kernel("stage", cold=cold, bytes_per_call=self.bytes_per_call())
         facts |= self.kernel("prepare", key=KERNEL)
-        facts |= self.kernel("warm_up", key=KERNEL, **warm_up_limits(self.warm_most_ns, facts["call_ns"]))
+        facts |= self.kernel("warm_up", key=KERNEL, **warm_up_limits(warm_most_ns(self), facts["call_ns"]))
         self.kernel("refresh")
         self.progress("timing")
         facts |= take_window(self, facts["call_ns"])
         return tuple(facts.pop("samples_ns")), facts
-
-    @property
-    def warm_most_ns(self) -> float:
-        """The most time for a warm-up."""
-        return min(WARM_MOST_NS, self.case.timing.max_time_ms * 1e6 * self._share)
-
-    @property
-    def _share(self) -> float:
-        """What of the suite's time for timing is taken.
-
-        `--quick` takes a quarter. Where versions are only compared, their own processes are timed at length, and
-        the window shows little more than that calls which are timed come out right.
-        """
-        return 0.1 if self._hurried else 0.25 if self.run.options.quick else 1.0
-
-    def budget(self, call_ns: float = 0.0) -> dict[str, float]:
-        """Return the stopping rule of the window of calls of about this length."""
-        timing = self.case.timing
-        return {
-            "min_ns": timing.min_time_ms * 1e6 * self._share,
-            "max_ns": timing.max_time_ms * 1e6 * self._share,
-            "rel_ci": timing.rel_ci,
-            "at_least": 10,
-            "hard_ns": window_s(self, call_ns) * 1e9,
-        }
 
     def _check_again(self) -> None:
         self.progress("checking again")
