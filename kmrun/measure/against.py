@@ -24,6 +24,7 @@ from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain
 from kmrun.core.slowdown import Slowdown, told
 from kmrun.core.statistics import median, quantile
+from kmrun.device import cpu
 from kmrun.errors import EnvironmentLacks
 from kmrun.measure import findings, handoff, origin
 from kmrun.measure.blocks import LEVELS, Blocks, turn_of
@@ -49,6 +50,9 @@ SCREEN_LEAST = 7
 """Fewer blocks on one side decide nothing."""
 
 SETTLE_S = {"cpu": 60.0, "cuda": 120.0, "rocm": 120.0}
+
+ROOM = 4
+"""A pair is brought up beside the one that ends only where so many would fit: with less it makes fewer copies."""
 
 LAST_SLOT = 2
 """The drawing that the judge still holds when all else of a case is done."""
@@ -119,7 +123,9 @@ class Comparison:
         self._level = LEVELS[trial.run.device.kind]
         self._looked = self._proven = entrants[0] is entrants[1]
         self._dying: list[Version] = []
-        """Those of the pair before: they end while the next one is brought up."""
+        """Those of the pair before: they end while the next one is brought up, where memory allows that."""
+        self._pair_bytes = 0
+        """What a pair of processes takes."""
 
     def run(self) -> Slowdown | None:
         """Screen, and settle what screening did not clear; None, with a label, where there is nothing to compare.
@@ -216,6 +222,9 @@ class Comparison:
     def _pair(self) -> Iterator[Blocks]:
         """Open a fresh pair, the order of birth drawn by lot, and bury it at the end."""
         trial, living, levels = self._trial, {}, [0.0, 0.0]
+        free = self._free_bytes()
+        if free < ROOM * self._pair_bytes:
+            self._bury()
         first, half = self._order.randrange(2), self._order.randrange(2)
         cores = cores_for(trial.run.threads) if trial.run.on_cpu else []
         try:
@@ -230,11 +239,17 @@ class Comparison:
             flushed = trial.run.on_cpu and trial.known["extra"]["cold_by"] == "flush"
             new, old = (turn_of(level, trial.run.on_cpu, flushed) for level in levels)
             self._bury()
+            self._pair_bytes = self._pair_bytes or free - self._free_bytes()
             yield Blocks((living[0].turn, living[1].turn), (new, old), self._level)
         finally:
             for version in living.values():
                 version.kill()
             self._dying.extend(living.values())
+
+    def _free_bytes(self) -> int:
+        if self._trial.run.on_cpu:
+            return cpu.memory_available_bytes()
+        return int(self._trial.judge("memory")["free"])
 
     def _started(self, who: int) -> Version:
         try:
@@ -243,19 +258,24 @@ class Comparison:
             self._trial.over(findings.no_process(lacks))
 
     def _look_at_outputs(self, old: Version) -> None:
-        """Label it where the old version computes something else, by the very check of the new one."""
+        """Label it where the old version computes something else, by the very check of the new one.
+
+        Raises:
+            VersionFailed: it ended, or writes to its inputs: then each call has others, and so has whoever gets its
+                copies in the next pair.
+        """
         self._looked = True
         trial, name = self._trial, self._gate.against
-        if not trial.has_checks or trial.inline:
-            return
+        compared = trial.has_checks and not trial.inline
+        limit, at = trial.case.first_call_timeout_s, self._inputs.end
         try:
-            called = old.ask(
-                "call", self._trial.case.first_call_timeout_s, slot=LAST_SLOT, share=True, at=self._inputs.end
-            )
+            called = old.ask("call", limit, slot=LAST_SLOT, share=compared, at=at)
         except VersionFailed as failed:
-            if not old.alive:
+            if not old.alive or failed.finding.code == "input_mutated":
                 raise
             trial.label(f"{name}: {failed.finding.sentence}")
+            return
+        if not compared:
             return
         judge = trial.side_of_judge()
         if trial.run.on_cpu:

@@ -286,7 +286,7 @@ class Supervisor:
 
         begin = time.perf_counter_ns()
         self._replace_host()
-        skipped = why_skipped(case, self.device, self._free_bytes)
+        skipped = why_skipped(case, self.device, self._free_bytes, self._arenas)
         if skipped is not None:
             return Measurement(case.id, findings=(skipped,))
         held = self.holds_clock

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from kmrun.core.case import Argument, Case, Clause, Implementation, Reference, Timing
+from kmrun.core.case import Argument, Case, Clause, Implementation, Output, Reference, Timing
 from kmrun.core.gate import Gate
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.errors import EnvironmentLacks
-from kmrun.measure.against import compare, hurried
+from kmrun.measure.against import Comparison, compare, hurried
 from kmrun.measure.supervisor import RunOptions, Supervisor
 from kmrun.measure.version import Version
 from support.repositories import git
@@ -136,6 +136,58 @@ def test_an_old_version_that_computes_something_else_is_labelled(supervisor, ver
     assert seen.correct is True
     assert "HEAD~1 computes something else" in seen.labels
     assert seen.slowdown.slowdown is not None
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_an_old_version_that_writes_to_its_inputs_decides_nothing(supervisor, versions, checked):
+    """Each of its calls has other inputs than the new version's, which gets its copies in another pair."""
+    changes = {} if checked else {"reference": None, "outputs": (Output("y", (64, 1024), "fp32"),)}
+    new, opponent = versions(PLAIN, "x.mul_(1e-20); return torch.exp(x)", **changes)
+    seen = supervisor.measure(new, opponent=opponent)
+    assert seen.findings == ()
+    assert (seen.slowdown.verdict, seen.slowdown.slowdown) == ("inconclusive", None)
+    assert seen.slowdown.reason.startswith("the other version wrote to its input 'x'")
+
+
+def test_memory_that_waits_for_the_next_copies_skips_no_case(versions, monkeypatch):
+    new, opponent = versions(PLAIN, PLAIN)
+    with Supervisor("cpu", RunOptions(seed=7, threads=1)) as running:
+        running.use_cache_bytes(2**20)
+        assert running.measure(new, opponent=opponent).findings == ()
+        arena = running._arenas.arena
+        waiting = os.fstat(arena).st_size
+        assert waiting > 2**20
+        monkeypatch.setattr(running, "_free_bytes", lambda: 2**40 - os.fstat(arena).st_size)
+        large = replace(new, needed_bytes={"kernel": 2**40 - waiting // 2, "judge": 0})
+        assert running.measure(large).findings == ()
+        small = replace(new, needed_bytes={"kernel": 2**40 + 1, "judge": 0})
+        (skipped,) = running.measure(small).findings
+    assert (skipped.code, skipped.outcome) == ("memory", "skipped")
+
+
+@pytest.mark.parametrize("is_tight", [True, False])
+def test_a_pair_is_brought_up_beside_the_one_that_ends_where_memory_allows_that(
+    supervisor, versions, monkeypatch, is_tight
+):
+    events, bury, made = [], Version.bury, Version.__init__
+
+    def spy_on(name, function):
+        def spy(self, *arguments):
+            events.append(name)
+            return function(self, *arguments)
+
+        return spy
+
+    monkeypatch.setattr(Version, "bury", spy_on("buried", bury))
+    monkeypatch.setattr(Version, "__init__", spy_on("made", made))
+    # A pair takes 2 GiB; then there is room for three more, or for a hundred.
+    free = iter([2**40, 2**40 - 2**31])
+    left = (3 if is_tight else 100) * 2**31
+    monkeypatch.setattr(Comparison, "_free_bytes", lambda self: next(free, left))
+    new, opponent = versions(PLAIN, SLOW)
+    assert supervisor.measure(new, opponent=opponent).slowdown.verdict == "holds"
+    assert events[:2] == ["made", "made"]
+    assert events[2:4] == (["buried", "buried"] if is_tight else ["made", "made"])
 
 
 def test_an_old_version_that_fails_decides_nothing_and_breaks_nothing(supervisor, versions):
