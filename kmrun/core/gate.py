@@ -60,6 +60,9 @@ Most suspects are as fast as before, and seven pairs that agree clear them; to b
 seven are too few.
 """
 
+_MOST_LOG_WEALTH = 600.0
+"""More proves nothing more, and does not fit a float."""
+
 LEAST_DIFFERENCE_NS = 100.0
 """A difference below this (or below two ticks of the timer) is no slowdown, whatever its ratio."""
 
@@ -214,7 +217,8 @@ def wealth(wins: int, losses: int) -> float:
 
     An e-value: under "each win has at most an even chance" its mean is at most 1, at any stopping time.
     """
-    return sum((2 * bet) ** wins * (2 * (1 - bet)) ** losses for bet in BETS) / len(BETS)
+    logs = [wins * math.log(2 * bet) + losses * math.log(2 * (1 - bet)) for bet in BETS]
+    return sum(math.exp(min(each, _MOST_LOG_WEALTH)) for each in logs) / len(BETS)
 
 
 @lru_cache(maxsize=4096)

@@ -32,6 +32,10 @@ class Slowdown:
     processes: int = 1
     """Pairs of fresh processes, or fresh processes against a baseline."""
     reason: str = ""
+    median: float | None = None
+    """Of all timed calls of both versions, in the same terms; nothing is judged by it, nor by the next."""
+    p95: float | None = None
+    """Of the slow ones: what a version does in few calls only is in neither end of its fastest."""
 
 
 def told(seen: Slowdown) -> str:

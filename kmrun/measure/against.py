@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from kmrun.core.case import Case
 from kmrun.core.clause import handoff_doubt
-from kmrun.core.gate import Gate, Screening, undecided
+from kmrun.core.gate import Gate, Screening, betting_bounds, undecided
 from kmrun.core.measurement import Finding
 from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain
@@ -53,6 +53,9 @@ SETTLE_S = {"cpu": 60.0, "cuda": 120.0, "rocm": 120.0}
 
 ROOM = 4
 """A pair is brought up beside the one that ends only where so many would fit: with less it makes fewer copies."""
+
+_LABEL_RATE = 0.01
+"""How often a label about a case's slow calls may be wrong."""
 
 LAST_SLOT = 2
 """The drawing that the judge still holds when all else of a case is done."""
@@ -122,6 +125,8 @@ class Comparison:
         self._old_ns: list[float] = []
         self._level = LEVELS[trial.run.device.kind]
         self._looked = self._proven = entrants[0] is entrants[1]
+        self._calls: tuple[list[float], list[float]] = ([], [])
+        self._mean_logs: list[float] = []
         self._dying: list[Version] = []
         """Those of the pair before: they end while the next one is brought up, where memory allows that."""
         self._pair_bytes = 0
@@ -134,7 +139,7 @@ class Comparison:
             Over: the new version, or the environment, failed.
         """
         try:
-            return self._screen() or self._settle()
+            return self._with_all_calls(self._screen() or self._settle())
         except NotCompared as why:
             self._not_compared(str(why))
             return None
@@ -156,6 +161,16 @@ class Comparison:
     def _not_compared(self, why: str) -> None:
         self._trial.label(why)
         self._trial.know(not_compared=why)
+
+    def _with_all_calls(self, found: Slowdown) -> Slowdown:
+        """Tell of the calls that the verdict does not go by, and label it where these alone became slower."""
+        low, _ = betting_bounds(self._mean_logs, _LABEL_RATE)
+        if found.verdict == "holds" and low > math.log1p(found.margin):
+            self._trial.label("some calls slower")
+        middle, slow = (
+            quantile(self._calls[0], level) / quantile(self._calls[1], level) - 1 for level in (0.5, 0.95)
+        )
+        return replace(found, median=middle, p95=slow)
 
     def _screen(self) -> Slowdown | None:
         """Return what the case comes to where every pair clears it; None makes it a suspect."""
@@ -240,7 +255,11 @@ class Comparison:
             new, old = (turn_of(level, trial.run.on_cpu, flushed) for level in levels)
             self._bury()
             self._pair_bytes = self._pair_bytes or free - self._free_bytes()
-            yield Blocks((living[0].turn, living[1].turn), (new, old), self._level)
+            blocks = Blocks((living[0].turn, living[1].turn), (new, old), self._level)
+            yield blocks
+            for kept, more in zip(self._calls, blocks.samples, strict=True):
+                kept.extend(more)
+            self._mean_logs.extend(math.log(new / old) for new, old in blocks.means)
         finally:
             for version in living.values():
                 version.kill()

@@ -4,6 +4,7 @@ import random
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import fmean
 
 from kmrun.core.statistics import quantile
 
@@ -36,13 +37,21 @@ def turn_of(call_ns: float, on_cpu: bool, flushed: bool) -> Turn:
 
 
 class Blocks:
-    """Alternated blocks of two sides; `samples` holds every timed call of each, in time order.
+    """Alternated blocks of two sides.
 
-    `level` is the quantile of a side's calls in a block that stands for them.
+    Args:
+        takes: let each side take a turn.
+        turns: how long each side's turns are.
+        level: the quantile of a side's calls in a block that stands for them.
+
+    Attributes:
+        samples: every timed call of each side in ns, in time order.
+        means: of each block, each side's mean in ns.
     """
 
     def __init__(self, takes: tuple[Take, Take], turns: tuple[Turn, Turn], level: float) -> None:
         self.samples: tuple[list[float], list[float]] = ([], [])
+        self.means: list[tuple[float, float]] = []
         self._takes = takes
         self._turns = turns
         self._level = level
@@ -58,4 +67,5 @@ class Blocks:
             seen[who].extend(self._takes[who](turn.calls, turn.discard))
         for kept, new in zip(self.samples, seen, strict=True):
             kept.extend(new)
+        self.means.append((fmean(seen[0]), fmean(seen[1])))
         return quantile(seen[0], self._level), quantile(seen[1], self._level)

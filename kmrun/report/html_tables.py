@@ -143,6 +143,8 @@ def slowdown_table(result: Result) -> Table | None:
         Head("to", "num"),
         Head("allowed", "num"),
         Head("visible", "num", "the smallest slowdown that this run could have called"),
+        Head("median", "num", "of all timed calls: no clause is judged by it"),
+        Head("p95", "num", "of the slow calls: no clause is judged by it"),
         Head("blocks", "num"),
         Head("processes", "num"),
         Head("against"),
@@ -159,7 +161,10 @@ def slowdown_table(result: Result) -> Table | None:
             Cell("", "spark", svg=picture or None),
             *(number("-" if end is None else signed(end)) for end in (found.low, found.high)),
             number(signed(found.margin)),
-            number("-" if found.visible is None else signed(found.visible)),
+            *(
+                number("-" if each is None else signed(each))
+                for each in (found.visible, found.median, found.p95)
+            ),
             number(str(found.blocks)),
             number(str(found.processes)),
             Cell(f"{found.against} ({found.method})"),

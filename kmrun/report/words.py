@@ -36,6 +36,7 @@ LABELS = {
     "clock limited": "application clocks, or locked ones, kept the card below its highest: `nvidia-smi -q -d CLOCK`",
     "clock not verified": "the clock was locked, and no sensor told under load whether it held",
     "same code on both sides": "neither version's tree has this target: both sides ran the same file",
+    "some calls slower": "the mean call became slower than allowed, the fast ones did not: no clause judges that",
     "unisolated": "the reference ran in the kernel's own process",
     "reference reachable": "a process of the same user could have read the reference",
 }

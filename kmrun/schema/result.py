@@ -131,6 +131,10 @@ class Slowdown(Document):
     blocks: Count
     processes: Count = Field(description="Pairs of fresh processes.")
     reason: str
+    median: float | None = Field(
+        None, description="Of all timed calls of both versions; judged by no clause."
+    )
+    p95: float | None = Field(None, description="Of their 95th percentiles; judged by no clause.")
 
 
 class Case(Document):

@@ -32,6 +32,12 @@ def gate(margin: float = 0.03, alpha: float = SUITE_OF_50, **more: Any) -> Gate:
     return Gate("old", margin, alpha, **more)
 
 
+def test_wealth_fits_a_float_however_many_blocks_there_were():
+    assert wealth(10**6, 0) == wealth(10**7, 0) > 1e200
+    assert wealth(0, 10**6) == 0.0
+    assert betting_bounds([0.1] * 3000, 0.01) == (0.1, 0.1)
+
+
 @pytest.mark.parametrize("number", [0, 1, 5, 12])
 def test_wealth_is_worth_one_on_average_when_coins_are_fair(number):
     mean = (

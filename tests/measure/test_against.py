@@ -45,15 +45,16 @@ def supervisor():
 def versions(tmp_path):
     """Makes the two trees from two bodies, and returns the new case and its opponent."""
 
-    def make(new: str, old: str, imports: str = "", target: str = "k.py:work", **changes):
+    def make(new: str, old: str, imports: str = "", target="k.py:work", below="", margin=0.05, **changes):
         cases = []
         for name, body in (("new", new), ("old", old)):
-            tree = tmp_path / name
-            tree.mkdir()
+            tree = tmp_path / below / name
+            tree.mkdir(parents=True)
             (tree / "k.py").write_text(KERNELS.format(body=body, imports=imports))
             cases.append(case(str(tree), target, **changes))
-        gate = Gate("HEAD~1", 0.05, 0.01)
-        return cases[0], Opponent(cases[1], gate, Tree(str(tmp_path / "new")), Tree(str(tmp_path / "old")))
+        gate = Gate("HEAD~1", margin, 0.01)
+        trees = (Tree(str(tmp_path / below / name)) for name in ("new", "old"))
+        return cases[0], Opponent(cases[1], gate, *trees)
 
     return make
 
@@ -128,6 +129,20 @@ def test_copies_are_shared_by_all_pairs_unless_they_are_written_to(
     assert (ready[0] is None) == in_place
     # A pair deals the two halves.
     assert all({one[1], other[1]} == {0, 1} for one, other in zip(staged[::2], staged[1::2], strict=True))
+
+
+def test_calls_that_are_slow_now_and_then_are_told_though_the_fast_ones_hold(supervisor, versions):
+    now_and_then = "for _ in range(10 if random.random() < 0.2 else 0):\n        torch.exp(x)\n    " + PLAIN
+    new, opponent = versions(now_and_then, PLAIN, imports="import random", margin=0.25)
+    seen = supervisor.measure(new, opponent=opponent)
+    assert seen.slowdown.verdict == "holds"
+    # The old one's slow calls are slow for what else the machine does.
+    assert seen.slowdown.p95 > seen.slowdown.low
+    assert "some calls slower" in seen.labels
+    new, opponent = versions(now_and_then, now_and_then, imports="import random", below="again", margin=0.25)
+    seen = supervisor.measure(new, opponent=opponent)
+    assert seen.slowdown.p95 is not None
+    assert "some calls slower" not in seen.labels
 
 
 def test_an_old_version_that_computes_something_else_is_labelled(supervisor, versions):
