@@ -26,11 +26,15 @@ class ArenaOperations:
         torch.zeros(1, device=self._device)  # the driver allocates in torch's context, which this brings up
         try:
             memory = DeviceMemory.allocate(count)
-            storage = DeviceStorage(memory, self._device)
-            storage.bytes(0, PROBE_BYTES).copy_(_pattern(self._device))
-            self._synchronize()
+        except IpcError as reason:
+            return {"why_not": str(reason)}
+        storage = DeviceStorage(memory, self._device)
+        storage.bytes(0, PROBE_BYTES).copy_(_pattern(self._device))
+        self._synchronize()
+        try:
             handle = memory.export()
         except IpcError as reason:
+            storage.close()
             return {"why_not": str(reason)}
         self._arena.use_device(storage)
         return {"handle": handle.hex(), "bytes": memory.count}

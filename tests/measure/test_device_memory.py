@@ -19,11 +19,19 @@ import json, os, sys, torch
 from kmrun.measure.arena_operations import ArenaOperations
 from kmrun.measure.exchange import Arena, HostStorage
 
-side = ArenaOperations(Arena(HostStorage(int(sys.argv[1]))))
+side = None
 for line in sys.stdin:
     request = json.loads(line)
     op = request.pop("op")
-    if op == "write":
+    if op == "begin":
+        if side is not None:
+            side.drop_arena()
+        side = ArenaOperations(Arena(HostStorage(int(sys.argv[1]))))
+        for switch in [name for name in os.environ if name.startswith("FAKE_")]:
+            del os.environ[switch]
+        os.environ.update(request["switches"])
+        reply = None
+    elif op == "write":
         tree = {"x": torch.arange(12.0).reshape(3, 4).t(), "n": 3, "big": torch.ones(request["big"])}
         reply = side._share(tree, 0)[0]
     elif op == "read":
@@ -39,7 +47,7 @@ for line in sys.stdin:
 def driver(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fake")
     source = Path(__file__).with_name("fake_ipc.c")
-    command = ["gcc", "-shared", "-fPIC", "-o", str(folder / "libcuda.so.1"), str(source), "-lrt"]
+    command = ["gcc", "-shared", "-fPIC", "-o", str(folder / "libcuda.so.1"), str(source)]
     subprocess.run(command, check=True)
     return folder
 
@@ -47,8 +55,8 @@ def driver(tmp_path_factory):
 class Pair:
     """A judge and a kernel's side, each in a process of its own."""
 
-    def __init__(self, folder: Path, arena: int, switches: dict[str, str]) -> None:
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(folder), **switches}
+    def __init__(self, folder: Path, arena: int) -> None:
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(folder)}
         self.sides = [
             subprocess.Popen(
                 [sys.executable, "-c", SIDE, str(arena)],
@@ -67,6 +75,11 @@ class Pair:
         side.stdin.flush()
         return json.loads(side.stdout.readline())
 
+    def device_memory(self, who: int) -> list[str]:
+        """The allocations of the fake driver that a side has not freed."""
+        names = [str(entry.readlink()) for entry in Path(f"/proc/{self.sides[who].pid}/fd").iterdir()]
+        return [name for name in names if "kmrun-fake" in name]
+
     def close(self) -> None:
         for side in self.sides:
             side.stdin.close()
@@ -74,18 +87,19 @@ class Pair:
             side.stdout.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pair(driver):
-    opened = []
     arena = os.memfd_create("test")
+    both = Pair(driver, arena)
 
-    def start(**switches):
-        opened.append(Pair(driver, arena, switches))
-        return opened[-1]
+    def begin(**switches):
+        for who in (JUDGE, KERNEL):
+            both.ask(who, "begin", switches=switches)
+            assert both.device_memory(who) == []
+        return both
 
-    yield start
-    for each in opened:
-        each.close()
+    yield begin
+    both.close()
     os.close(arena)
 
 
@@ -97,6 +111,7 @@ def test_tensors_cross_through_the_judge_s_own_allocation(pair):
     sides = pair()
     offered = sides.ask(JUDGE, "offer_arena", count=3 * 2**20)
     assert offered["bytes"] == 4 * 2**20  # a multiple of 2 MiB
+    assert len(sides.device_memory(JUDGE)) == 1
     assert sides.ask(KERNEL, "take_arena", handle=offered["handle"], count=offered["bytes"]) == {}
     assert sides.ask(JUDGE, "confirm_arena") == {}
     written = sides.ask(JUDGE, "write", big=10)
@@ -108,7 +123,7 @@ def test_tensors_cross_through_the_judge_s_own_allocation(pair):
     assert sides.ask(KERNEL, "drop_arena") is None
     assert sides.ask(JUDGE, "drop_arena") is None
     assert sides.ask(JUDGE, "write", big=10)["via"] == "host"
-    assert not list(Path("/dev/shm").glob(f"kmrun-fake-{sides.sides[JUDGE].pid}-*"))
+    assert sides.device_memory(JUDGE) == []
 
 
 @pytest.mark.parametrize(
@@ -121,6 +136,7 @@ def test_tensors_cross_through_the_judge_s_own_allocation(pair):
 def test_a_driver_that_cannot_share_says_why(pair, switch, why):
     sides = pair(**{switch: "1"})
     assert sides.ask(JUDGE, "offer_arena", count=2**20) == {"why_not": why}
+    assert sides.device_memory(JUDGE) == []
     assert sides.ask(JUDGE, "write", big=10)["via"] == "host"
 
 
