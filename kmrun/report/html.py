@@ -1,5 +1,6 @@
 """Reports as self-contained HTML: no script, no request, one file."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,7 +73,9 @@ def _card(result: Result, cards: Mapping[str, Card]) -> Card | None:
     return None if card is None else per_device(card)
 
 
+@functools.cache
 def _environment() -> Environment:
+    """Return the one environment: compiling the templates takes longer than filling them."""
     environment = Environment(
         loader=FileSystemLoader(folder("templates")),
         autoescape=True,

@@ -35,6 +35,7 @@ def environment(tmp_path_factory):
         **os.environ,
         "PRE_COMMIT_HOME": str(tmp_path_factory.mktemp("pre-commit")),
         "PIP_NO_DEPS": "1",
+        "PIP_NO_COMPILE": "1",
         "PIP_NO_BUILD_ISOLATION": "0",  # pip takes the value of this one the other way round: no isolation
         "PIP_NO_INDEX": "1",
         "PYTHONPATH": os.pathsep.join(site.getsitepackages()),

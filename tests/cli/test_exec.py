@@ -141,11 +141,17 @@ def test_a_kernel_s_exception_keeps_its_traceback(folder):
     assert "foreground.py" not in done.stderr  # what leads to the kernel is of no use to its author
 
 
-def test_a_debugger_stops_where_it_was_raised(folder):
-    pdb = (sys.executable, "-m", "pdb", "-c", "continue", "-m", "kmrun")
-    done = run(folder, "-k", "broken", "--device", "cpu", interpreter=pdb, typed="where\nquit\n")
-    assert 'raise ValueError("stop here")' in done.stdout
+PDB = (sys.executable, "-m", "pdb", "-c", "continue", "-m", "kmrun")
+
+
+@pytest.mark.parametrize(
+    ("target", "line"), [("broken", 'raise ValueError("stop here")'), ("leave", "sys.exit(7)")]
+)
+def test_a_debugger_stops_where_the_kernel_ended(folder, target, line):
+    (folder / "suite.yaml").write_text(ONE.replace("TARGET", f"kernels.py:{target}").replace("INIT", ONES))
+    done = run(folder, "--device", "cpu", interpreter=PDB, typed="where\nquit\n")
     assert "Post mortem debugger" in done.stdout
+    assert f"-> {line}" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -173,8 +179,7 @@ def test_a_debugger_stops_in_what_makes_an_input(folder):
     (folder / "suite.yaml").write_text(
         ONE.replace("TARGET", "torch:neg").replace("INIT", "{init: call, target: kernels.py:make}")
     )
-    pdb = (sys.executable, "-m", "pdb", "-c", "continue", "-m", "kmrun")
-    done = run(folder, "--device", "cpu", interpreter=pdb, typed="p sorted(seen)\nquit\n")
+    done = run(folder, "--device", "cpu", interpreter=PDB, typed="p sorted(seen)\nquit\n")
     assert "['axes', 'seed']" in done.stdout
 
 
@@ -208,14 +213,6 @@ def test_user_code_that_exits_is_told_with_its_place(folder, target, init, who, 
     assert done.stderr.endswith(f"{who} called exit(7)\n")
     assert line in done.stderr
     assert "foreground.py" not in done.stderr
-
-
-def test_a_debugger_stops_where_the_kernel_exits(folder):
-    (folder / "suite.yaml").write_text(ONE.replace("TARGET", "kernels.py:leave").replace("INIT", ONES))
-    pdb = (sys.executable, "-m", "pdb", "-c", "continue", "-m", "kmrun")
-    done = run(folder, "--device", "cpu", interpreter=pdb, typed="where\nquit\n")
-    assert "Post mortem debugger" in done.stdout
-    assert "-> sys.exit(7)" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_what_this_machine_s_nvcc_prints_is_read(tmp_path: Path) -> None:
         " __syncthreads(); x[threadIdx.x] = 2 * s[255 - threadIdx.x]; }\n",
         encoding="utf-8",
     )
-    command = ["nvcc", "-Xptxas", "-v", "-arch=sm_80", "-c", str(source), "-o", str(tmp_path / "k.o")]
+    command = ["nvcc", "-Xptxas", "-v", "-arch=sm_80", "-cubin", str(source), "-o", str(tmp_path / "k.cubin")]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     (found,) = read_kernels(printed)
     assert (found.name, found.cc, found.static_smem_bytes, found.barriers) == ("scale", "sm_80", 1024, 1)

@@ -83,5 +83,9 @@ def test_a_writer_that_is_killed_leaves_a_whole_file_and_nothing_else(tmp_path):
             lines = path.read_text().splitlines()
             assert len(lines) == 2000
             assert len(set(lines)) == 1
-        # Between its naming and its renaming a file has both; a kill just there is one in thousands.
+        # A kill between a file's naming and its renaming leaves it under its first name, whole like any other.
+        for named in tmp_path.glob(".kmrun-*"):
+            lines = named.read_text().splitlines()
+            assert (len(lines), len(set(lines))) == (2000, 1)
+            named.unlink()
         assert {entry.name for entry in tmp_path.iterdir()} <= {"out"}
