@@ -1,12 +1,16 @@
 """What git says about the code that was measured."""
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 _TIMEOUT_S = 5.0
+_PATHS = "surrogateescape"
+"""How Python holds the names of files that are no UTF-8."""
+_HASH = re.compile("[0-9a-f]{40,64}")
 
 LOCAL_VARIABLES = frozenset(
     {
@@ -53,25 +57,25 @@ def git_state(folder: Path) -> dict[str, Any] | None:
     }
 
 
-def _git(folder: Path, *words: str) -> str | None:
+def _git(folder: Path, *words: str, errors: str = "replace") -> str | None:
     try:
         done = subprocess.run(
             ["git", "--no-optional-locks", "-C", str(folder), *words],
             capture_output=True,
             text=True,
-            errors="replace",
+            errors=errors,
             timeout=_TIMEOUT_S,
             check=False,
             env=without_repository(),
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return done.stdout.removesuffix("\n") if done.returncode == 0 else None
 
 
 def toplevel(folder: Path) -> Path | None:
     """Return the root of the working tree around a folder; None when it is in none, or git is not there."""
-    root = _git(folder, "rev-parse", "--show-toplevel")
+    root = _git(folder, "rev-parse", "--show-toplevel", errors=_PATHS)
     return Path(root).resolve() if root else None
 
 
@@ -97,7 +101,7 @@ def refusal(folder: Path) -> str:
 
 def tracked(folder: Path, glob: str) -> tuple[str, ...]:
     """Return the files below a folder that git tracks and a pattern fits, relative to it."""
-    found = _git(folder, "ls-files", "-z", "--", glob)
+    found = _git(folder, "ls-files", "-z", "--", glob, errors=_PATHS)
     return tuple(name for name in (found or "").split("\0") if name)
 
 
@@ -105,4 +109,5 @@ def commit_named(folder: Path, name: str) -> str | None:
     """Return the commit that a name (a branch, a tag, `HEAD~1`, part of a hash) stands for; None when none."""
     if name.startswith("-"):
         return None
-    return _git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    found = _git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return found if found and _HASH.fullmatch(found) else None  # `^name` stands for what is not below a commit

@@ -86,12 +86,12 @@ def _kept(home: Path, commit: str, path: str, where: Mapping[str, str], git: Git
 
 
 def _git_dir(tree: Path, git: Git) -> Path:
-    return Path(git(tree, "rev-parse", "--absolute-git-dir").rstrip("\n"))
+    return Path(git(tree, "rev-parse", "--absolute-git-dir").removesuffix("\n"))
 
 
 def _is_clone(folder: Path, git: Git) -> bool:
     """Whether a folder is a working tree of its own; an empty one belongs to the repository around it."""
     if not folder.is_dir():
         return False
-    root = git(folder, "rev-parse", "--show-toplevel").rstrip("\n")
+    root = git(folder, "rev-parse", "--show-toplevel").removesuffix("\n")
     return Path(root).resolve() == folder.resolve()
