@@ -14,12 +14,12 @@ from kmrun.core.case import Case, Output
 from kmrun.core.measurement import Finding, Measurement
 from kmrun.core.statistics import median
 from kmrun.core.yardstick import Session
-from kmrun.errors import EnvironmentLacks
 from kmrun.measure import findings
 from kmrun.measure.asking import Asking, Over
 from kmrun.measure.blocks import turn_of
 from kmrun.measure.roles import KERNEL, REFERENCE
 from kmrun.measure.room import warm_up_limits
+from kmrun.measure.starting import NotStarted
 
 if TYPE_CHECKING:
     from kmrun.measure.supervisor import Supervisor
@@ -58,15 +58,14 @@ def take_session(
             for name, said in found.learned_outputs.items()
         )
         case = replace(case, outputs=learned)
+    supervisor.replace_host()
     again = _Again(supervisor, case, progress)
     again.inline = found.isolation == "inline"
     try:
         return again.take(found, alone, repeats)
     except Over:
         return again.findings[-1]
-    except EnvironmentLacks as lacks:
-        if not supervisor.lost_host:
-            raise
+    except NotStarted as lacks:
         return findings.no_process(lacks)
     finally:
         again.leave_inline()

@@ -30,15 +30,15 @@ from kmrun.measure.protocol import ChannelClosed
 from kmrun.measure.recovery import await_recovery
 from kmrun.measure.side import SIDE_ENVIRONMENT, Arenas, Died, Idle, Launcher, Side, Stopped, TimedOut
 from kmrun.measure.skipping import why_skipped
+from kmrun.measure.starting import OPEN_TIMEOUT_S, NotStarted, answered
 from kmrun.measure.watch import Watch
 
 Isolation = Literal["auto", "paired", "serial", "inline"]
 
 Ask = Callable[..., Any]
 
-OPEN_TIMEOUT_S = 120.0
 _FITS = "two processes fit on this device"
-_LEAVES_WRECKAGE = frozenset({"timeout", "signal", "killed", "exited", "device_error"})
+_LEAVES_WRECKAGE = frozenset({"timeout", "signal", "killed", "exited", "device_error", "no_process"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Supervisor:
             self._arenas = Arenas()
             self._launcher = Launcher(SIDE_ENVIRONMENT, self._folder)
             with patience("torch to find its devices", OPEN_TIMEOUT_S, self._tell):
-                kind = _answered(self.judge(), "foresee", device=self._device_name)
+                kind = answered(self.judge(), "foresee", device=self._device_name)
             locking = self.options.lock_clocks
             self._claim = opening.enter_context(
                 claimed(self._device_name, kind, lock_clocks=locking, tell=self._tell)
@@ -215,7 +215,7 @@ class Supervisor:
         self._cache_bytes = cache_bytes
         for side in (self._judge, self._kernel):
             if side is not None and side.alive:
-                side.ask("set_cache", OPEN_TIMEOUT_S, cache_bytes=cache_bytes)
+                answered(side, "set_cache", cache_bytes=cache_bytes)
 
     # ---- ceilings ----------------------------------------------------------------------------------------
 
@@ -264,8 +264,8 @@ class Supervisor:
         """Whether user code killed the process that hosts the sides."""
         return self._launcher is not None and self._launcher.lost
 
-    def _replace_host(self) -> None:
-        """Bury what died with the zygote; the next side starts a fresh one."""
+    def replace_host(self) -> None:
+        """Bury what died with the zygote, where that was lost; the next side starts a fresh one."""
         if self._launcher is not None and self._launcher.lost:
             for side in (self._kernel, self._judge):
                 if side is not None:
@@ -285,7 +285,7 @@ class Supervisor:
         from kmrun.measure.trial import Trial
 
         begin = time.perf_counter_ns()
-        self._replace_host()
+        self.replace_host()
         skipped = why_skipped(case, self.device, self._free_bytes, self._arenas)
         if skipped is not None:
             return Measurement(case.id, findings=(skipped,))
@@ -304,7 +304,10 @@ class Supervisor:
     def _free_bytes(self) -> int:
         if self.on_cpu:
             return cpu.memory_available_bytes()
-        return int(self.judge().ask("memory", OPEN_TIMEOUT_S)["free"])
+        try:
+            return int(answered(self.judge(), "memory")["free"])
+        except NotStarted:  # killed while it had nothing to do: a fresh one knows as well
+            return int(answered(self.judge(), "memory")["free"])
 
     def arena_for(self, case: Case, kernel: Ask, judge: Ask) -> Literal["shm", "ipc", "host"]:
         """Settle by which memory tensors cross for a case: on a GPU its own where the driver shares it.
@@ -367,10 +370,10 @@ class Supervisor:
                 self._arenas.arena, self._arenas.vault if vault else self._arenas.arena
             )
         except ChannelClosed as closed:
-            raise EnvironmentLacks(*self._launcher.end_of_zygote()) from closed
+            raise NotStarted(*self._launcher.end_of_zygote()) from closed
 
     def _greet(self, side: Side, compute: bool = True) -> Mapping[str, Any]:
-        facts: Mapping[str, Any] = _answered(
+        facts: Mapping[str, Any] = answered(
             side,
             "open",
             device=self._device_name,
@@ -379,22 +382,8 @@ class Supervisor:
             compute=compute,
         )
         if self._cache_bytes is not None:
-            side.ask("set_cache", OPEN_TIMEOUT_S, cache_bytes=self._cache_bytes)
+            answered(side, "set_cache", cache_bytes=self._cache_bytes)
         return facts
 
     def _pids(self) -> list[int]:
         return [os.getpid(), *(self._launcher.pids() if self._launcher is not None else [])]
-
-
-def _answered(side: Side, op: str, **arguments: Any) -> Any:
-    """Return what a side that starts answers.
-
-    Raises:
-        EnvironmentLacks: it cannot work here.
-    """
-    try:
-        return side.ask(op, OPEN_TIMEOUT_S, **arguments)
-    except Stopped as stopped:
-        raise EnvironmentLacks(stopped.finding.sentence) from stopped
-    except (Died, TimedOut) as lost:
-        raise EnvironmentLacks(f"a worker could not start: {lost}", lost.tail) from lost

@@ -16,7 +16,6 @@ from kmrun.core.measurement import Measurement, OutputCheck
 from kmrun.core.opponent import Opponent
 from kmrun.core.plain import from_plain
 from kmrun.device.sampler import clock
-from kmrun.errors import EnvironmentLacks
 from kmrun.measure import findings
 from kmrun.measure.against import compare, hurried
 from kmrun.measure.asking import Asking, Over
@@ -24,6 +23,7 @@ from kmrun.measure.beside import time_rivals
 from kmrun.measure.observing import clock_mode, note_slowdown, observed, take_window
 from kmrun.measure.roles import KERNEL, REFERENCE, VERSUS
 from kmrun.measure.room import need_room, warm_most_ns, warm_up_limits
+from kmrun.measure.starting import NotStarted
 from kmrun.measure.verifying import verify_time
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ class Trial(Asking):
                 self._course()
         except Over:
             pass
-        except EnvironmentLacks as lacks:
-            if not self.run.lost_host:  # else it was killed from outside while a side was being started
-                raise
+        except NotStarted as lacks:
             self.findings.append(findings.no_process(lacks))
         finally:
             self.leave_inline()

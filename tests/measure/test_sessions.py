@@ -101,6 +101,16 @@ def test_a_kernel_that_dies_is_a_finding_and_the_next_session_stands(supervisor)
     assert isinstance(take(supervisor, case("add")), Session)
 
 
+def test_a_host_that_is_killed_costs_one_session_and_is_blamed_for_no_other(supervisor):
+    supervisor.kernel()
+    supervisor._launcher._zygote.kill()
+    supervisor._launcher._zygote.wait()
+    take(supervisor, case("add"))  # it may come about: what was idle is replaced
+    assert isinstance(take(supervisor, case("add")), Session)
+    taken = take(supervisor, case("exits"))
+    assert (taken.code, taken.fault) == ("exited", "kernel")
+
+
 def test_serial_isolation_has_no_sessions():
     taken = take(SimpleNamespace(isolation="serial"), case("add"))
     assert (taken.code, taken.outcome) == ("not_alternated", "inconclusive")

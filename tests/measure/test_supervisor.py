@@ -204,6 +204,38 @@ def test_a_host_that_is_killed_while_a_side_is_started_costs_that_case_and_no_ot
     assert supervisor.measure(case("add")).correct is True
 
 
+def test_a_side_that_is_killed_while_it_is_started_costs_that_case_and_no_other(supervisor, monkeypatch):
+    supervisor.kernel().bury()
+    launcher = supervisor._launcher
+    start = launcher.start
+
+    def killed_first(arena: int, vault: int) -> object:
+        monkeypatch.setattr(launcher, "start", start)
+        side = start(arena, vault)
+        os.kill(side.pid, signal.SIGKILL)
+        return side
+
+    monkeypatch.setattr(launcher, "start", killed_first)
+    finding = only_finding(supervisor, case("add"))
+    assert (finding.code, finding.fault, finding.outcome) == ("no_process", "environment", "error")
+    assert "could not start: killed (signal 9)" in finding.sentence
+    assert supervisor.measure(case("add")).correct is True
+
+
+@pytest.mark.parametrize("whom", ["judge", "host"])
+def test_what_is_killed_while_it_has_nothing_to_do_costs_nothing(supervisor, monkeypatch, whom):
+    judge = supervisor.judge()
+    if whom == "judge":
+        os.kill(judge.pid, signal.SIGKILL)
+    else:
+        supervisor._launcher._zygote.kill()
+        supervisor._launcher._zygote.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(Supervisor, "on_cpu", False)  # there the judge says what is free
+        assert supervisor._free_bytes() > 0
+    assert supervisor.measure(case("add")).correct is True
+
+
 @pytest.mark.parametrize("function", ["forks_and_returns", "forks_and_exits"])
 def test_a_forked_child_never_answers_for_its_parent(supervisor, function):
     finding = only_finding(supervisor, case(function))

@@ -1,0 +1,27 @@
+"""The first questions to a side, which has done nothing yet: no answer is no fault of any code. No torch."""
+
+from typing import Any
+
+from kmrun.errors import EnvironmentLacks
+from kmrun.measure.side import Died, Side, Stopped, TimedOut
+
+OPEN_TIMEOUT_S = 120.0
+
+
+class NotStarted(EnvironmentLacks):
+    """A side was lost while it was being started, or the process that hosts it: another may do better."""
+
+
+def answered(side: Side, op: str, **arguments: Any) -> Any:
+    """Return what a side that starts answers.
+
+    Raises:
+        EnvironmentLacks: it cannot work here.
+        NotStarted: it ended, or did not answer.
+    """
+    try:
+        return side.ask(op, OPEN_TIMEOUT_S, **arguments)
+    except Stopped as stopped:
+        raise EnvironmentLacks(stopped.finding.sentence) from stopped
+    except (Died, TimedOut) as lost:
+        raise NotStarted(f"a worker could not start: {lost}", lost.tail) from lost
