@@ -30,6 +30,10 @@ from kmrun.report.words import LABELS, WORDS, case_labels, word_of
 _TAIL_LINES = 8
 """Of a traceback or of what user code printed; the document has all that was kept."""
 
+_KEPT = ("--device", "--isolation", "--card", "--cards", "--against", "--build", "--compare")
+_FLAGS = ("--no-flush-l2", "--hot-and-cold", "--lock-clocks", "--against-baseline")
+"""What of a command line makes another measurement, or another judgement, of a case on the same inputs."""
+
 _SMALLEST = 0.01
 """A number under this is better told in a smaller unit."""
 
@@ -303,23 +307,30 @@ def _telling(lines: list[str]) -> list[str]:
 def repro(result: Result, case_id: str) -> str:
     """Return the command that runs one case of a result again, on the same inputs."""
     if result.suite.file is None:
-        words = [word for word in result.command if not word.startswith("--seed")]
+        before = ("", *result.command)
+        words = [
+            word
+            for last, word in zip(before, result.command, strict=False)
+            if last != "--seed" and word.partition("=")[0] != "--seed"
+        ]
     else:
         words = ["kmrun", result.suite.file, "-k", case_id]
-        for option in ("--device", "--against", "--build", "--compare"):
-            value = _given(result.command, option)
-            words += [] if value is None else [option, value]
-        words += ["--against-baseline"] if "--against-baseline" in result.command else []
+        for option in _KEPT:
+            values = _given(result.command, option)
+            for value in values if option == "--cards" else values[-1:]:
+                words += [option, value]
+        words += [flag for flag in _FLAGS if flag in result.command]
     if result.seed is not None:
         words += ["--seed", str(result.seed)]
     return " ".join(shell_word(word) for word in words)
 
 
-def _given(command: Sequence[str], option: str) -> str | None:
+def _given(command: Sequence[str], option: str) -> list[str]:
     """Return what a command line gives an option, in either spelling: `--against REF` or `--against=REF`."""
+    values = []
     for at, word in enumerate(command):
         if word == option and at + 1 < len(command):
-            return command[at + 1]
-        if word.startswith(f"{option}="):
-            return word.removeprefix(f"{option}=")
-    return None
+            values.append(command[at + 1])
+        elif word.startswith(f"{option}="):
+            values.append(word.removeprefix(f"{option}="))
+    return values

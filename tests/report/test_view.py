@@ -235,11 +235,22 @@ def test_the_command_compares_with_the_same_version_again():
         (["--against-baseline"], "--against-baseline"),
         (["--compare", "before.json"], "--compare before.json"),
         (["--save-baseline"], ""),
+        (["--quick", "--isolation", "inline", "--no-flush-l2"], "--isolation inline --no-flush-l2"),
+        (["--cards=a.yaml", "--cards", "b.yaml", "--card=x"], "--card x --cards a.yaml --cards b.yaml"),
+        (["--hot-and-cold", "--lock-clocks", "--seed", "3"], "--hot-and-cold --lock-clocks"),
+        (["--against", "v1", "--against=v2"], "--against v2"),  # the last one counts
     ],
 )
-def test_the_command_has_the_same_opponent_however_it_was_spelled(given, kept):
+def test_the_command_measures_in_the_same_way_however_that_was_spelled(given, kept):
     told = repro(make_result(command=("kmrun", "suites/add.yaml", *given)), "add")
     assert told == " ".join(filter(None, ["kmrun suites/add.yaml -k add", kept, "--seed 7"]))
+
+
+@pytest.mark.parametrize("seed", [["--seed", "3"], ["--seed=3"], []])
+def test_the_command_without_a_suite_has_one_seed(seed):
+    result = make_result(command=("kmrun", "time", "k.py:f", *seed, "--quick"))
+    result = replace(result, suite=replace(result.suite, file=None))
+    assert repro(result, "f") == "kmrun time k.py:f --quick --seed 7"
 
 
 def test_what_held_against_another_version_says_within_what_and_how_little_would_have_been_seen():
