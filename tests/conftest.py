@@ -1,7 +1,9 @@
 """What holds for all tests."""
 
+import compileall
 import os
 import signal
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -17,6 +19,12 @@ hypothesis.settings.load_profile("kmrun")
 # In a job of GitHub's, runs speak to GitHub, too; the tests' own runs must not.
 for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
     os.environ.pop(_name, None)
+
+
+def pytest_configure(config):
+    """Compile kmrun once: hundreds of processes import it, and may be forbidden to keep what they compile."""
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(Path(__file__).resolve().parents[1] / "kmrun", quiet=2)
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from support.forked import Forking
+
 pytest.importorskip("torch")
 
 SUITE = """\
@@ -100,23 +102,32 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, *words, interpreter=(sys.executable, "-m", "kmrun"), typed=None):
+def run_anew(folder, *words, interpreter=(sys.executable, "-m", "kmrun"), typed=None):
+    """In an interpreter that begins with this command, as a user's does."""
     command = [*interpreter, "exec", "suite.yaml", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, input=typed, check=False)
 
 
+@pytest.fixture(scope="module")
+def run():
+    """In a process that has torch already, which is most of what `run_anew` takes: `run(folder, *words)`."""
+    forking = Forking()
+    yield lambda folder, *words: forking(folder, "exec", "suite.yaml", *words)
+    forking.close()
+
+
 def test_it_calls_the_kernel_once_to_warm_up_and_n_times_more_and_says_nothing(folder):
-    done = run(folder, "-k", "count[n=8]", "-n", "3", "--device", "cpu")
+    done = run_anew(folder, "-k", "count[n=8]", "-n", "3", "--device", "cpu")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (folder / "calls").read_text().split() == ["8"] * 4
 
 
-def test_backward_runs(folder):
+def test_backward_runs(run, folder):
     done = run(folder, "-k", "gradient", "--device", "cpu")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_more_than_one_case_is_refused_with_their_names(folder):
+def test_more_than_one_case_is_refused_with_their_names(run, folder):
     done = run(folder, "-k", "count", "--device", "cpu")
     assert done.returncode == 2
     assert done.stderr == (
@@ -124,7 +135,7 @@ def test_more_than_one_case_is_refused_with_their_names(folder):
     )
 
 
-def test_without_k_a_suite_of_several_cases_is_refused(folder):
+def test_without_k_a_suite_of_several_cases_is_refused(run, folder):
     done = run(folder, "--device", "cpu")
     assert done.returncode == 2
     assert done.stderr == (
@@ -133,7 +144,7 @@ def test_without_k_a_suite_of_several_cases_is_refused(folder):
     )
 
 
-def test_a_kernel_s_exception_keeps_its_traceback(folder):
+def test_a_kernel_s_exception_keeps_its_traceback(run, folder):
     done = run(folder, "-k", "broken", "--device", "cpu")
     assert done.returncode == 1
     assert done.stderr.rstrip().endswith("ValueError: stop here")
@@ -149,7 +160,7 @@ PDB = (sys.executable, "-m", "pdb", "-c", "continue", "-m", "kmrun")
 )
 def test_a_debugger_stops_where_the_kernel_ended(folder, target, line):
     (folder / "suite.yaml").write_text(ONE.replace("TARGET", f"kernels.py:{target}").replace("INIT", ONES))
-    done = run(folder, "--device", "cpu", interpreter=PDB, typed="where\nquit\n")
+    done = run_anew(folder, "--device", "cpu", interpreter=PDB, typed="where\nquit\n")
     assert "Post mortem debugger" in done.stdout
     assert f"-> {line}" in done.stdout
 
@@ -164,7 +175,7 @@ def test_a_debugger_stops_where_the_kernel_ended(folder, target, line):
         ("kernels.py:mute_and_broken", ONES, "ValueError: heard all the same\n"),
     ],
 )
-def test_what_user_code_raises_is_shown_from_its_own_code_on(folder, target, init, end):
+def test_what_user_code_raises_is_shown_from_its_own_code_on(run, folder, target, init, end):
     (folder / "suite.yaml").write_text(ONE.replace("TARGET", target).replace("INIT", init))
     (folder / "unclosed.py").write_text("def f(x:\n")
     (folder / "raising.py").write_text('raise ValueError("at import")\n')
@@ -179,12 +190,12 @@ def test_a_debugger_stops_in_what_makes_an_input(folder):
     (folder / "suite.yaml").write_text(
         ONE.replace("TARGET", "torch:neg").replace("INIT", "{init: call, target: kernels.py:make}")
     )
-    done = run(folder, "--device", "cpu", interpreter=PDB, typed="p sorted(seen)\nquit\n")
+    done = run_anew(folder, "--device", "cpu", interpreter=PDB, typed="p sorted(seen)\nquit\n")
     assert "['axes', 'seed']" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["mute", "shut"])
-def test_a_kernel_may_take_standard_output_away(folder, name):
+def test_a_kernel_may_take_standard_output_away(run, folder, name):
     (folder / "suite.yaml").write_text(ONE.replace("TARGET", f"kernels.py:{name}").replace("INIT", ONES))
     done = run(folder, "--device", "cpu")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -203,7 +214,7 @@ LEAVING = "    sys.exit(7)\n"
         ("kernels.py:count", "{init: call, target: kernels.py:leave}", "x: kernels.py:leave", LEAVING),
     ],
 )
-def test_user_code_that_exits_is_told_with_its_place(folder, target, init, who, line):
+def test_user_code_that_exits_is_told_with_its_place(run, folder, target, init, who, line):
     target, _, setup = target.partition(", ")
     text = ONE.replace("TARGET", f"{target}\n    {setup}").replace("INIT", init)
     (folder / "suite.yaml").write_text(text)
@@ -224,7 +235,7 @@ def test_user_code_that_exits_is_told_with_its_place(folder, target, init, who, 
         ("sys:exit", ONES, "kmrun.measure.foreground.Exited: the kernel called exit(tensor("),
     ],
 )
-def test_an_error_of_a_function_in_c_stands_alone(folder, target, init, start):
+def test_an_error_of_a_function_in_c_stands_alone(run, folder, target, init, start):
     target, _, setup = target.partition(", ")
     text = ONE.replace("TARGET", f"{target}\n    {setup}").replace("INIT", init)
     (folder / "suite.yaml").write_text(text)
@@ -240,12 +251,12 @@ def test_a_fault_of_kmrun_s_own_keeps_its_frames(folder):
         "from kmrun.cli import main\n"
         "main()\n"
     )
-    done = run(folder, "-k", "broken", "--device", "cpu", interpreter=(sys.executable, "-c", broken))
+    done = run_anew(folder, "-k", "broken", "--device", "cpu", interpreter=(sys.executable, "-c", broken))
     assert done.returncode == 1
     assert "foreground.py" in done.stderr
 
 
-def test_what_cannot_be_differentiated_is_the_kernel_s_fault(folder):
+def test_what_cannot_be_differentiated_is_the_kernel_s_fault(run, folder):
     text = ONE.replace("TARGET", "kernels.py:detach\n    mode: backward")
     (folder / "suite.yaml").write_text(text.replace("INIT", ONES.replace("}", ", requires_grad: true}")))
     done = run(folder, "--device", "cpu")
@@ -262,7 +273,7 @@ def test_what_cannot_be_differentiated_is_the_kernel_s_fault(folder):
         (("-k", "nothing"), 2, "error: no case matches -k 'nothing'"),
     ],
 )
-def test_mistakes_end_without_a_traceback(folder, words, code, start):
+def test_mistakes_end_without_a_traceback(run, folder, words, code, start):
     done = run(folder, *words)
     assert done.returncode == code
     assert done.stderr.startswith(start)

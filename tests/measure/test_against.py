@@ -270,16 +270,14 @@ def test_an_installed_copy_behind_a_file_beside_the_suite_is_no_comparison(versi
     )
 
 
-def test_a_process_that_cannot_start_costs_its_case_alone(versions, monkeypatch):
+def test_a_process_that_cannot_start_costs_its_case_alone(supervisor, versions, monkeypatch):
     new, opponent = versions(PLAIN, PLAIN)
 
     def refuse():
         raise EnvironmentLacks("the process that hosts the sides was killed (signal 9)", "run it again")
 
-    with Supervisor("cpu", RunOptions(seed=7, threads=1)) as running:
-        running.use_cache_bytes(2**20)
-        monkeypatch.setattr(running, "start_another", refuse)
-        seen = running.measure(new, opponent=opponent)
+    monkeypatch.setattr(supervisor, "start_another", refuse)
+    seen = supervisor.measure(new, opponent=opponent)
     (finding,) = seen.findings
     assert (finding.code, finding.fault, finding.outcome) == ("no_process", "environment", "error")
     assert "killed (signal 9)" in finding.sentence

@@ -44,10 +44,16 @@ ADD = Case(
 )
 
 
-def test_a_case_comes_with_what_the_sensors_showed():
+@pytest.fixture(scope="module")
+def drawn():
+    """A run whose sensors say 50 W."""
     with Supervisor("cpu", RunOptions(seed=7, threads=1), sensors=drawing(50.0)) as running:
         running.use_cache_bytes(4 * 2**20)
-        seen = running.measure(ADD)
+        yield running
+
+
+def test_a_case_comes_with_what_the_sensors_showed(drawn):
+    seen = drawn.measure(ADD)
     assert seen.findings == ()
     assert (seen.undecidable, seen.clock) == ("", "sustained")
     found = seen.observed
@@ -73,15 +79,13 @@ def test_others_on_the_card_are_noted_of_every_case(monkeypatch):
     assert seen.observed.window.source == "cpu"
 
 
-def test_a_kernel_that_ends_its_side_leaves_no_reading_thread():
+def test_a_kernel_that_ends_its_side_leaves_no_reading_thread(drawn):
     broken = replace(ADD, implementation=Implementation("gone", "kernels.py:exits"))
-    with Supervisor("cpu", RunOptions(seed=7, threads=1), sensors=drawing(50.0)) as running:
-        running.use_cache_bytes(4 * 2**20)
-        seen = running.measure(broken)
-        assert seen.findings
-        assert seen.observed is None
-        # The next case is watched again.
-        assert running.measure(ADD).observed.window.sm_mhz == 877.0
+    seen = drawn.measure(broken)
+    assert seen.findings
+    assert seen.observed is None
+    # The next case is watched again.
+    assert drawn.measure(ADD).observed.window.sm_mhz == 877.0
 
 
 WATCHED = (

@@ -438,10 +438,9 @@ def test_other_isolations_find_the_same_faults(isolation):
         assert running.measure(case("add")).correct is True
 
 
-def test_ceilings_are_measured_and_the_larger_counts():
-    with small("cpu", RunOptions(threads=1)) as running:
-        before = running.open_ceilings(("fp32", "bf16"))
-        both = running.close_ceilings()
+def test_ceilings_are_measured_and_the_larger_counts(supervisor):
+    before = supervisor.open_ceilings(("fp32", "bf16"))
+    both = supervisor.close_ceilings()
     assert {seen.kind for seen in both.bandwidths} == {"read", "copy", "triad"}
     assert {rate.dtype for rate in both.matmuls} == {"fp32", "bf16"}
     for early in before.bandwidths:
@@ -540,33 +539,31 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("whom", ["host", "judge"])
-def test_whoever_kills_what_the_suite_runs_in_is_no_broken_suite(whom):
+def test_whoever_kills_what_the_suite_runs_in_is_no_broken_suite(supervisor, whom):
     """From outside, or for lack of memory: the suite is as right as it was, and the next case goes on."""
-    with small("cpu", RunOptions(seed=7, threads=1)) as running:
-        judge = running.judge()
-        victim = running._launcher.pids()[0] if whom == "host" else judge.pid
-        ordinary = judge.ask
+    judge = supervisor.judge()
+    victim = supervisor._launcher.pids()[0] if whom == "host" else judge.pid
+    ordinary = judge.ask
 
-        def ask(op, *given, **arguments):
-            if op == "expect":
-                os.kill(victim, signal.SIGKILL)
-                while is_running(judge.pid):  # its host takes it along; who is asked next must not be another
-                    time.sleep(0.01)
-            return ordinary(op, *given, **arguments)
+    def ask(op, *given, **arguments):
+        if op == "expect":
+            os.kill(victim, signal.SIGKILL)
+            while is_running(judge.pid):  # its host takes it along; who is asked next must not be another
+                time.sleep(0.01)
+        return ordinary(op, *given, **arguments)
 
-        judge.ask = ask
-        finding = only_finding(running, case("add"))
-        assert (finding.fault, finding.outcome) == ("environment", "error")
-        assert "killed" in finding.sentence
-        assert "from outside" in finding.sentence
-        assert running.measure(case("add")).correct is True
+    judge.ask = ask  # of this judge, which is gone afterwards
+    finding = only_finding(supervisor, case("add"))
+    assert (finding.fault, finding.outcome) == ("environment", "error")
+    assert "killed" in finding.sentence
+    assert "from outside" in finding.sentence
+    assert supervisor.measure(case("add")).correct is True
 
 
-def test_a_judge_that_is_killed_in_the_ceilings_is_the_environment_s():
-    with small("cpu", RunOptions(seed=7, threads=1)) as running:
-        running.open_ceilings(("fp32",))
-        os.kill(running.judge().pid, signal.SIGKILL)
-        assert running.close_ceilings().bandwidths  # those of before stand
-        os.kill(running.judge().pid, signal.SIGKILL)
-        with pytest.raises(EnvironmentLacks, match="measuring the ceilings ended"):
-            running.open_ceilings(("fp32",))
+def test_a_judge_that_is_killed_in_the_ceilings_is_the_environment_s(supervisor):
+    supervisor.open_ceilings(("fp32",))
+    os.kill(supervisor.judge().pid, signal.SIGKILL)
+    assert supervisor.close_ceilings().bandwidths  # those of before stand
+    os.kill(supervisor.judge().pid, signal.SIGKILL)
+    with pytest.raises(EnvironmentLacks, match="measuring the ceilings ended"):
+        supervisor.open_ceilings(("fp32",))
