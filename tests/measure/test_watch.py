@@ -48,7 +48,7 @@ class Trial:
         self.labels: list[str] = []
         self.findings: list[Any] = []
         self.asked: list[str] = []
-        self.calls = 0
+        self.calls, self.hurried = 0, False
 
     def kernel(self, op: str, **arguments: Any) -> Any:
         self.asked.append(op)
@@ -62,9 +62,6 @@ class Trial:
             time.sleep(0.03)
             spans.append((begin, time.perf_counter_ns()))
         return {"samples_ns": ALL, "spans_ns": spans, "kept": 2}
-
-    def budget(self, call_ns: float) -> dict[str, float]:
-        return {}
 
     def progress(self, text: str) -> None: ...
 
