@@ -46,7 +46,7 @@ class Apart(Generic[T]):
         """Start the process."""
         self._what, self._seconds, self._tell = what, seconds, tell
         self._until = time.monotonic() + seconds
-        asked = pickle.dumps((call, seconds))
+        asked = pickle.dumps((call, math.ceil(seconds) + _OUTLIVES_S))
         # The same path as here, whatever stands in the folder that a person is in.
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-c", _CHILD.format(path=sys.path)],
@@ -118,9 +118,9 @@ def answer() -> None:
     # What a library prints must not stand between.
     out = os.dup(1)
     os.dup2(2, 1)
-    call, seconds = pickle.loads(sys.stdin.buffer.read())
+    call, alarm_s = pickle.loads(sys.stdin.buffer.read())
     if hasattr(signal, "alarm"):  # who asked may be gone by then
-        signal.alarm(math.ceil(seconds) + _OUTLIVES_S)
+        signal.alarm(alarm_s)
     try:
         outcome = (True, call())
     except (EnvironmentLacks, NoAnswer) as error:

@@ -64,5 +64,6 @@ def test_leaving_ends_the_process() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "alarm"), reason="needs alarms")
 def test_one_that_nobody_waits_for_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_OUTLIVES_S", 0)
     with Apart("a library", 0.5, None, partial(time.sleep, 600)) as asked:
         assert asked._child.wait(120) == -signal.SIGALRM
