@@ -23,6 +23,9 @@ from kmrun.store import results
 
 _MATTERS = ("torch", "driver", "cuda", "hip", "threads")
 
+_LEAST, _MOST = 1e-9, 1e15
+"""Of ms, GB/s and Tflop/s: no machine's figures lie beyond, and what does may not fit a float once it is divided."""
+
 
 @dataclass
 class AgainstSaved(Companion):
@@ -60,7 +63,7 @@ class AgainstSaved(Companion):
             before, today = then.environment.get(name), suite.environment.get(name)
             if before != today:
                 self.say(printable(f"warning: {self.path}: is of {name} {before}, this is {today}") + "\n")
-        known = {case.id for case in then.cases if case.median_ms}
+        known = {case.id for case in then.cases if session_of(case, then.ceilings)}
         self._refuse_changed(suite, then)
         new = [case.id for case in suite.cases if case.id not in known]
         if new:
@@ -132,26 +135,30 @@ class AgainstSaved(Companion):
 
 
 def session_of(entry: CaseResult, ceilings: CeilingEntry) -> Session | None:
-    """Return the one session that a saved case is; None without a time or without ceilings."""
+    """Return the one session that a saved case is; None without a time or ceilings, or with ones of no machine."""
     if not entry.median_ms or not ceilings.bandwidths or not _fp32(ceilings):
         return None
-    return _beside(entry.median_ms, ceilings)
+    figures = entry.median_ms, max(seen.gb_per_s for seen in ceilings.bandwidths), max(_fp32(ceilings))
+    return _beside(entry.median_ms, ceilings) if all(_LEAST <= each <= _MOST for each in figures) else None
 
 
 def _unsure(entry: CaseResult) -> float:
     """Return the log ratio by which the median may be off within its own run: the wider half of its interval."""
-    if not entry.median_ms or not entry.ci_low_ms or not entry.ci_high_ms:
+    figures = entry.ci_low_ms or 0.0, entry.median_ms or 0.0, entry.ci_high_ms or 0.0
+    if not all(_LEAST <= each <= _MOST for each in figures):
         return math.inf
-    return max(math.log(entry.ci_high_ms / entry.median_ms), math.log(entry.median_ms / entry.ci_low_ms))
+    low, middle, high = map(math.log, figures)
+    return max(high - middle, middle - low)
 
 
 def _beside(kernel_ms: float, ceilings: CeilingEntry) -> Session:
     """Return a kernel's time beside what the machine took for 1 GB and for 1 Tflop at its best."""
     memory_ms = 1e3 / max(seen.gb_per_s for seen in ceilings.bandwidths)
     compute_ms = 1e3 / max(_fp32(ceilings))
-    return Session(
-        kernel_ms, memory_ms, compute_ms, math.log(kernel_ms / memory_ms), math.log(kernel_ms / compute_ms)
+    over_memory, over_compute = (
+        math.log(kernel_ms) - math.log(yardstick_ms) for yardstick_ms in (memory_ms, compute_ms)
     )
+    return Session(kernel_ms, memory_ms, compute_ms, over_memory, over_compute)
 
 
 def _fp32(ceilings: CeilingEntry) -> list[float]:

@@ -78,7 +78,8 @@ class Saving(Companion):
         others = self._kept(earlier, suite, {case.id for case in suite.cases})
         if earlier is not None and others and (other := _other_environment(earlier, suite)):
             hint = f"leave out -k and --tag: {len(others)} other cases of it are of {other[0]}"
-            raise UsageError(f"--save-baseline {path}: is of {other[0]}, this is {other[1]}", hint)
+            told = f"--save-baseline {path}: is of {other[0]}, this is {other[1]}"
+            raise UsageError(printable(told), printable(hint))
 
     def close(self, suite: Suite, done: Sequence[Done], supervisor: Any, phase: Phase) -> None:
         """Take the sessions and write the file; what could not be measured keeps its earlier entry."""
@@ -126,13 +127,14 @@ class Saving(Companion):
             self.exit_code = self.exit_code or EnvironmentLacks.exit_code
         for name, why in left.items():
             told = "not measured anew, its earlier entry stays" if name in kept else "not in the baseline"
-            self.say(f"warning: {told}: {name}{why}\n")
+            self.say(printable(f"warning: {told}: {name}{why}") + "\n")
         noisy = [case for case in cases.values() if case.spread > NOISY]
         if noisy:
             worst = max(noisy, key=lambda case: case.spread)
             told = f"{count(len(noisy), 'case')} differ by over {NOISY * 100:.0f} % from process to process"
             at_worst = f"{worst.id} by {worst.spread * 100:.0f} %"
-            self.say(f"warning: {told} ({at_worst}): save it again while the machine has less else to do\n")
+            told = f"warning: {told} ({at_worst}): save it again while the machine has less else to do"
+            self.say(printable(told) + "\n")
 
     @staticmethod
     def _earlier(path: Path, say: Say = lambda text: None) -> Baseline | None:
@@ -171,30 +173,34 @@ class AgainstBaseline(Companion):
         if found is None:
             others = baselines.others(suite.folder, suite.name, key)
             there = f" (there is one for {', '.join(others)})" if others else ""
-            self.say(f"warning: {suite.name} has no baseline for {key}{there}: max_slowdown is not judged\n")
+            told = f"warning: {suite.name} has no baseline for {key}{there}: max_slowdown is not judged"
+            self.say(printable(told) + "\n")
             return
         if found.device.key != key or found.suite != suite.name:
             hint = "--save-baseline writes one of this device"
-            raise UsageError(f"{path}: is of {found.suite} on {found.device.key}, not on {key}", hint)
+            told = f"{path}: is of {found.suite} on {found.device.key}, not on {key}"
+            raise UsageError(printable(told), hint)
         if found.device.threads != suite.device.threads:
             then, today = found.device.threads, suite.device.threads
             raise UsageError(
-                f"{path}: is of {then} threads, this run has {today}", "--save-baseline writes it anew"
+                f"{printable(str(path))}: is of {then} threads, this run has {today}",
+                "--save-baseline writes it anew",
             )
         for name in _MATTERS:
             then, today = found.environment.get(name), suite.environment.get(name)
             if then != today:
-                self.say(f"warning: {path}: is of {name} {then}, this is {today}\n")
+                self.say(printable(f"warning: {path}: is of {name} {then}, this is {today}") + "\n")
         known = [case.id for case in suite.cases if found.case(case.id)]
         changed = [case.id for case in suite.cases if _is_changed(found.case(case.id), case, suite)]
         if changed:
             more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
             hint = "--save-baseline measures it anew, with -k only what changed"
-            raise UsageError(f"{path}: {changed[0]}{more} is defined in another way than it was", hint)
+            told = f"{path}: {changed[0]}{more} is defined in another way than it was"
+            raise UsageError(printable(told), hint)
         new = len(suite.cases) - len(known)
         if new:
             told = f"{count(new, 'case')} of this run not in it"
-            self.say(f"warning: {path}: {told}: max_slowdown is not judged there\n")
+            self.say(printable(f"warning: {path}: {told}: max_slowdown is not judged there") + "\n")
         self._known[suite.key] = found
         self._compared[suite.key] = len(known)
 

@@ -406,6 +406,41 @@ def test_a_saved_result_without_the_ceilings_is_not_compared(kmrun, suite, machi
     assert (ran.code, ran.out.count("not judged: max_slowdown")) == (0, 1)
 
 
+@pytest.mark.parametrize("figure", [0, 5e-324, 1e-300, 1e300])
+@pytest.mark.parametrize("of", ["gb_per_s", "tflop_per_s", "median_ms", "ci_low_ms", "ci_high_ms"])
+def test_a_saved_result_with_figures_of_no_machine_decides_nothing(kmrun, suite, machine, of, figure):
+    kmrun(suite, "--save", "r.json")
+
+    def impossible(document):
+        lists = (*(document["ceilings"][name] for name in ("bandwidths", "matmuls")), document["cases"][:1])
+        for entry in (entry for entries in lists for entry in entries if entry.get(of)):
+            entry[of] = figure
+
+    edit(Path("r.json"), impossible)
+    ran = kmrun(suite, "--compare", "r.json", "--json")
+    found = slowdowns(ran)[ONE]
+    if of.startswith("ci"):
+        assert (ran.code, found["verdict"]) == (4, "inconclusive")
+    else:
+        assert (ran.code, found, "not compared" in ran.err) == (0, None, True)
+
+
+@pytest.mark.parametrize("option", ["--save-baseline", "--against-baseline"])
+@pytest.mark.parametrize("place", [("environment", "torch"), ("suite",)])
+def test_what_a_baseline_says_is_one_harmless_line(kmrun, suite, machine, option, place):
+    kmrun(suite, "--save-baseline")
+
+    def hostile(document):
+        for key in place[:-1]:
+            document = document[key]
+        document[place[-1]] = "a\n::error::b\x1b[31m"
+
+    edit(FILE, hostile)
+    ran = kmrun(suite, option, "-k", "n=1024")
+    assert "a ::error::b\ufffd[31m" in ran.err
+    assert not any(line.startswith("::") or "\x1b" in line for line in ran.err.splitlines())
+
+
 def test_a_saved_result_without_definitions_is_compared_with_a_warning(kmrun, suite, machine):
     kmrun(suite, "--save", "old.json")
     edit(Path("old.json"), lambda document: [case.pop("digest") for case in document["cases"]])
