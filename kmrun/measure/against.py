@@ -165,7 +165,8 @@ class Comparison:
     def _with_all_calls(self, found: Slowdown) -> Slowdown:
         """Tell of the calls that the verdict does not go by, and label it where these alone became slower."""
         low, _ = betting_bounds(self._mean_logs, _LABEL_RATE)
-        if found.verdict == "holds" and low > math.log1p(found.margin):
+        is_control = self._entrants[0] is self._entrants[1]  # of which a label on the case would tell nothing
+        if found.verdict == "holds" and low > math.log1p(found.margin) and not is_control:
             self._trial.label("some calls slower")
         middle, slow = (
             quantile(self._calls[0], level) / quantile(self._calls[1], level) - 1 for level in (0.5, 0.95)

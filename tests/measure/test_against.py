@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from kmrun.core.case import Argument, Case, Clause, Implementation, Output, Reference, Timing
-from kmrun.core.gate import Gate
+from kmrun.core.gate import Gate, undecided
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.errors import EnvironmentLacks
 from kmrun.measure.against import Comparison, compare, hurried
@@ -362,3 +362,17 @@ def test_inline_versions_draw_the_same_inputs_themselves(versions):
         seen = running.measure(new, opponent=opponent)
     assert seen.findings == ()
     assert seen.slowdown.verdict == "holds"
+
+
+@pytest.mark.parametrize("is_control", [True, False])
+def test_a_control_labels_no_case(is_control):
+    labels = []
+    trial = SimpleNamespace(run=SimpleNamespace(device=SimpleNamespace(kind="cpu")), label=labels.append)
+    new, old = object(), object()
+    comparison = Comparison(trial, Gate("HEAD~1", 0.05, 0.01), (new, new if is_control else old), None)
+    comparison._calls[0].extend([2.0] * 20)
+    comparison._calls[1].extend([1.0] * 20)
+    comparison._mean_logs.extend([0.5] * 20)
+    held = replace(undecided("HEAD~1", 0.05, ""), verdict="holds")
+    assert comparison._with_all_calls(held).median == 1.0
+    assert labels == ([] if is_control else ["some calls slower"])
