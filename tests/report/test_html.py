@@ -173,7 +173,8 @@ def test_more_combinations_than_there_is_room_for_are_counted():
 
 def test_a_comparison_with_another_version():
     slow = Slowdown("HEAD~1", "alternated", 0.05, "broken", 0.09, 0.07, 0.11, 0.03, 24, 10)
-    fine = replace(slow, verdict="holds", slowdown=-0.01, low=-0.02, high=0.01)
+    slow = replace(slow, median=0.12, p95=0.34)
+    fine = replace(slow, verdict="holds", slowdown=-0.01, low=-0.02, high=0.01, median=0.0, p95=None)
     run = gpu_result()
     run = replace(
         run,
@@ -183,6 +184,8 @@ def test_a_comparison_with_another_version():
     rows = table.all("tbody")[0].all("tr")
     assert len(rows) == 32
     assert rows[0].text.startswith("sdpa s=1024 fp16+9.0 %")
+    assert "+12.0 %+34.0 %FAIL" in rows[0].text
+    assert "0.0 %-pass" in rows[1].text
     assert len(table.all("svg", class_="interval")) == 32
     assert (
         "In every row: allowed +5.0 %, visible +3.0 %, blocks 24, processes 10, against HEAD~1 (alternated)."
