@@ -253,10 +253,11 @@ class Comparison:
             if not self._proven:
                 self._prove(living[0], living[1])
             flushed = trial.run.on_cpu and trial.known["extra"]["cold_by"] == "flush"
-            new, old = (turn_of(level, trial.run.on_cpu, flushed) for level in levels)
+            # As many calls of both: a quantile of few samples goes with their number.
+            turn = turn_of(min(levels), trial.run.on_cpu, flushed)
             self._bury()
             self._pair_bytes = self._pair_bytes or free - self._free_bytes()
-            blocks = Blocks((living[0].turn, living[1].turn), (new, old), self._level)
+            blocks = Blocks((living[0].turn, living[1].turn), (turn, turn), self._level)
             yield blocks
             for kept, more in zip(self._calls, blocks.samples, strict=True):
                 kept.extend(more)
