@@ -93,7 +93,10 @@ def compare(trial: "Trial", opponent: Opponent | None) -> Slowdown | None:
         trial.only_judge(),
         Idle(trial.side_of_kernel() if trial.inline else None),
     ):
-        found = Comparison(trial, opponent.gate, (new, old), inputs).run()
+        comparison = Comparison(trial, opponent.gate, (new, old), inputs)
+        found = comparison.run()
+        if trial.hurried:
+            trial.add_samples(comparison.calls[0])
         if found is not None and trial.run.control is None:
             rule = replace(opponent.gate, against="itself")
             trial.progress("the same version twice, as a control")
@@ -114,7 +117,10 @@ class NotCompared(Exception):
 
 
 class Comparison:
-    """Two entrants in pairs of fresh processes; the first is the new version."""
+    """Two entrants in pairs of fresh processes; the first is the new version.
+
+    `calls` are all timed calls of each in ns, in time order.
+    """
 
     def __init__(self, trial: "Trial", gate: Gate, entrants: tuple[Entrant, Entrant], inputs: Inputs) -> None:
         self._trial = trial
@@ -125,7 +131,7 @@ class Comparison:
         self._old_ns: list[float] = []
         self._level = LEVELS[trial.run.device.kind]
         self._looked = self._proven = entrants[0] is entrants[1]
-        self._calls: tuple[list[float], list[float]] = ([], [])
+        self.calls: tuple[list[float], list[float]] = ([], [])
         self._mean_logs: list[float] = []
         self._dying: list[Version] = []
         """Those of the pair before: they end while the next one is brought up, where memory allows that."""
@@ -169,7 +175,7 @@ class Comparison:
         if found.verdict == "holds" and low > math.log1p(found.margin) and not is_control:
             self._trial.label("some calls slower")
         middle, slow = (
-            quantile(self._calls[0], level) / quantile(self._calls[1], level) - 1 for level in (0.5, 0.95)
+            quantile(self.calls[0], level) / quantile(self.calls[1], level) - 1 for level in (0.5, 0.95)
         )
         return replace(found, median=middle, p95=slow)
 
@@ -259,7 +265,7 @@ class Comparison:
             self._pair_bytes = self._pair_bytes or free - self._free_bytes()
             blocks = Blocks((living[0].turn, living[1].turn), (turn, turn), self._level)
             yield blocks
-            for kept, more in zip(self._calls, blocks.samples, strict=True):
+            for kept, more in zip(self.calls, blocks.samples, strict=True):
                 kept.extend(more)
             self._mean_logs.extend(math.log(new / old) for new, old in blocks.means)
         finally:

@@ -55,10 +55,10 @@ def budget(trial: "Trial", call_ns: float = 0.0) -> dict[str, Any]:
 def _share(trial: "Trial") -> float:
     """Return what of the suite's time for timing is taken: a quarter with `--quick`.
 
-    Where versions are only compared, their own processes are timed at length, and the window shows little more than
-    that calls which are timed come out right.
+    Where versions are only compared, their own processes are timed at length; the window shows that calls which are
+    timed come out right, and their samples are added to its own.
     """
-    return 0.1 if trial.hurried else 0.25 if trial.run.options.quick else 1.0
+    return 0.05 if trial.hurried else 0.25 if trial.run.options.quick else 1.0
 
 
 def window_s(trial: "Trial", call_ns: float) -> float:
