@@ -6,7 +6,7 @@
 `take` goes round real CPU kernels of the shipped suites, one fresh process each, and lets so many busy loops run
 beside every other phase of ten rounds. `judge` holds stretches of rounds against earlier stretches, as a saved
 baseline and a later run are held against each other: unchanged (A/A), and with the kernel's times made slower by
-what the margin allows and three points more (A/B). No test: it asserts nothing.
+what the margin allows and `--over` more (A/B). No test: it asserts nothing.
 """
 
 import argparse
@@ -33,7 +33,6 @@ CASES = (
     ("attention.yaml", "sdpa[b=1,h=8,s=512,d=64,dtype=fp32,causal=false]"),
 )
 PHASE = 10
-MARGIN, OVER = 0.03, 0.03
 
 
 def chosen():
@@ -96,9 +95,9 @@ def slower(session: Session, factor: float) -> Session:
     )
 
 
-def decided(then: list[Session], now: list[Session], bound: str, cases: int):
+def decided(then: list[Session], now: list[Session], bound: str, options: argparse.Namespace):
     """Return what a run would come to, and None where the rounds ran out."""
-    gate = BaselineGate("before", MARGIN, 0.01 / cases, bound)
+    gate = BaselineGate("before", options.margin, 0.01 / options.cases, bound)
     cleared = gate.clears(then, now[:FIRST_SESSIONS])
     if cleared is not None:
         return cleared
@@ -109,7 +108,7 @@ def decided(then: list[Session], now: list[Session], bound: str, cases: int):
     return None
 
 
-def judge(path: Path, cases: int) -> None:
+def judge(path: Path, options: argparse.Namespace) -> None:
     """Print the table."""
     rows = json.loads(path.read_text(encoding="utf-8"))
     fields = ("kernel_ms", "memory_ms", "compute_ms", "over_memory", "over_compute")
@@ -127,11 +126,10 @@ def judge(path: Path, cases: int) -> None:
                     if same != (load == "unchanged"):
                         continue
                     now = sessions[later:]
-                    for name, factor in (("A/A", 1.0), ("A/B", 1 + MARGIN + OVER)):
+                    for name, factor in (("A/A", 1.0), ("A/B", 1 + options.margin + options.over)):
                         changed = [slower(each, factor) for each in now]
-                        found = decided(
-                            then, changed, "comp" if "sdpa" in case or "gemm" in case else "mem", cases
-                        )
+                        bound = "comp" if "sdpa" in case or "matmul" in case else "mem"
+                        found = decided(then, changed, bound, options)
                         if found is not None:
                             outcomes[name].append(found)
             unchanged, changed = outcomes["A/A"], outcomes["A/B"]
@@ -160,12 +158,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--hogs", type=int, default=0)
     parser.add_argument("--cache-mb", type=int, default=0, help="taken for the last-level cache")
+    parser.add_argument("--margin", type=float, default=0.03)
+    parser.add_argument("--over", type=float, default=0.03, help="of a slowdown that is to be found")
     parser.add_argument("--cases", type=int, default=14, help="of the suite that shares the error rate")
     options = parser.parse_args()
     if options.what == "take":
         take(options.file, options.rounds, options.hogs, options.cache_mb)
     else:
-        judge(options.file, options.cases)
+        judge(options.file, options)
 
 
 if __name__ == "__main__":
