@@ -128,14 +128,20 @@ def _load_module(spec: str, place: str, folder: str) -> ModuleType:
         own = place == error.name or place.startswith(f"{error.name}.")
         if not own:
             raise
-        known = {path.stem for path in Path(folder).glob("*.py")} | set(sys.modules)
-        parent, _, _ = place.rpartition(".")
-        hint = _near(place, known if error.name == place.split(".")[0] else _submodules(parent))
-        hint = hint or "; a package that is not installed everywhere belongs under `requires: {module: ...}`"
+        first = error.name == place.split(".")[0]
+        # Modules of Python's own and of packages are not what a suite's author meant by a name nearby.
+        hint = _near(
+            place, {path.stem for path in Path(folder).glob("*.py")} if first else _submodules(place)
+        )
+        hint = hint or (
+            "; modules are looked for beside the suite and where Python is told to: set "
+            "`env: {PYTHONPATH: ...}`, install its package, or say `requires: {module: ...}`"
+        )
         raise TargetError("target_missing", f"target {spec!r}: no module {error.name!r}{hint}") from error
 
 
-def _submodules(package: str) -> Iterable[str]:
+def _submodules(place: str) -> Iterable[str]:
+    package, _, _ = place.rpartition(".")
     return [name for name in sys.modules if name.startswith(f"{package}.")]
 
 

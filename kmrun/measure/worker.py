@@ -51,12 +51,13 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
                 streams = _take_streams(
                     output
                 )  # a kernel of the case before may have closed or replaced them
-            reply = {"finding": to_plain(_raised_late(late))} if late else _answer(side, request)
-            if op in SPACIOUS:
-                lifeline.give_back()
-            for stream in streams:
-                if not stream.closed:  # user code may do that
-                    stream.flush()
+            try:
+                reply = {"finding": to_plain(_raised_late(late))} if late else _answer(side, request)
+                _clean_up(op, streams)
+            except Exception as error:
+                if not side.raised_by_user(error):
+                    raise
+                reply = {"finding": to_plain(_raised_late(error))}
             fork_guard.end_if_child()
             end.send(reply)
         except ChannelClosed as closed:
@@ -66,6 +67,14 @@ def serve(channel: int, arena: int, vault: int, output: int) -> None:
                     2, f"kmrun: this process closed its connection to the supervisor ({closed})\n".encode()
                 )
             return
+
+
+def _clean_up(op: str, streams: tuple[TextIO, TextIO]) -> None:
+    if op in SPACIOUS:
+        lifeline.give_back()
+    for stream in streams:
+        if not stream.closed:  # user code may do that
+            stream.flush()
 
 
 def _take_streams(output: int) -> tuple[TextIO, TextIO]:
