@@ -90,7 +90,7 @@ def test_a_missing_module_of_the_target_itself_is_the_suites_fault(folder):
     assert (error.code, error.fault) == ("target_missing", "suite")
     assert "did you mean 'mine_kernels'" in error.sentence
     assert refusal("torch.nn.functionals:relu", folder).code == "target_missing"
-    assert "did you mean 'torch'" in refusal("torhc:relu", folder).sentence
+    assert "did you mean 'torch'" in refusal("torchh:relu", folder).sentence
     unknown = refusal("kern.ops:rmsnorm", folder).sentence  # not: did you mean 'errno'
     assert unknown.startswith(
         "target 'kern.ops:rmsnorm': no module 'kern'; modules are looked for beside the suite"
