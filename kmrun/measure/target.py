@@ -130,9 +130,8 @@ def _load_module(spec: str, place: str, folder: str) -> ModuleType:
             raise
         first = error.name == place.split(".")[0]
         # Modules of Python's own and of packages are not what a suite's author meant by a name nearby.
-        hint = _near(
-            place, {path.stem for path in Path(folder).glob("*.py")} if first else _submodules(place)
-        )
+        beside = {"torch", *(path.stem for path in Path(folder).glob("*.py"))}
+        hint = _near(place, beside if first else _submodules(place))
         hint = hint or (
             "; modules are looked for beside the suite and where Python is told to: set "
             "`env: {PYTHONPATH: ...}`, install its package, or say `requires: {module: ...}`"
