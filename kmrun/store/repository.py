@@ -110,6 +110,5 @@ def commit_named(folder: Path, name: str) -> str | None:
     if name.startswith("-"):
         return None
     found = _git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    return (
-        found if found and _HASH.fullmatch(found) else None
-    )  # `^name` stands for what is not below a commit
+    # `^name` stands for what is not below a commit, and is answered with `^` and a hash.
+    return found if found and _HASH.fullmatch(found) else None

@@ -186,39 +186,31 @@ def test_each_fault_is_that_case_s_verdict_and_the_next_case_goes_on(
     assert supervisor.measure(case("add")).correct is True
 
 
-def test_a_host_that_is_killed_while_a_side_is_started_costs_that_case_and_no_other(supervisor, monkeypatch):
+@pytest.mark.parametrize(
+    ("whom", "told"),
+    [("host", "was killed (signal 9)"), ("side", "could not start: killed (signal 9)")],
+)
+def test_what_is_killed_while_a_side_is_started_costs_that_case_and_no_other(
+    supervisor, monkeypatch, whom, told
+):
     supervisor.kernel().bury()
     launcher = supervisor._launcher
     start = launcher.start
 
-    def killed_first(arena: int, vault: int) -> object:
+    def killed(arena: int, vault: int) -> object:
         monkeypatch.setattr(launcher, "start", start)
-        launcher._zygote.kill()
-        launcher._zygote.wait()
-        return start(arena, vault)
-
-    monkeypatch.setattr(launcher, "start", killed_first)
-    finding = only_finding(supervisor, case("add"))
-    assert (finding.code, finding.fault, finding.outcome) == ("no_process", "environment", "error")
-    assert "was killed (signal 9)" in finding.sentence
-    assert supervisor.measure(case("add")).correct is True
-
-
-def test_a_side_that_is_killed_while_it_is_started_costs_that_case_and_no_other(supervisor, monkeypatch):
-    supervisor.kernel().bury()
-    launcher = supervisor._launcher
-    start = launcher.start
-
-    def killed_first(arena: int, vault: int) -> object:
-        monkeypatch.setattr(launcher, "start", start)
+        if whom == "host":
+            launcher._zygote.kill()
+            launcher._zygote.wait()
+            return start(arena, vault)
         side = start(arena, vault)
         os.kill(side.pid, signal.SIGKILL)
         return side
 
-    monkeypatch.setattr(launcher, "start", killed_first)
+    monkeypatch.setattr(launcher, "start", killed)
     finding = only_finding(supervisor, case("add"))
     assert (finding.code, finding.fault, finding.outcome) == ("no_process", "environment", "error")
-    assert "could not start: killed (signal 9)" in finding.sentence
+    assert told in finding.sentence
     assert supervisor.measure(case("add")).correct is True
 
 
