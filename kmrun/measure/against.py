@@ -130,7 +130,8 @@ class Comparison:
         self._order = random.Random(secrets.randbits(64))
         self._old_ns: list[float] = []
         self._level = LEVELS[trial.run.device.kind]
-        self._looked = self._proven = entrants[0] is entrants[1]
+        self._is_control = entrants[0] is entrants[1]
+        self._looked = self._proven = self._is_control
         self.calls: tuple[list[float], list[float]] = ([], [])
         self._mean_logs: list[float] = []
         self._dying: list[Version] = []
@@ -171,8 +172,8 @@ class Comparison:
     def _with_all_calls(self, found: Slowdown) -> Slowdown:
         """Tell of the calls that the verdict does not go by, and label it where these alone became slower."""
         low, _ = betting_bounds(self._mean_logs, _LABEL_RATE)
-        is_control = self._entrants[0] is self._entrants[1]  # of which a label on the case would tell nothing
-        if found.verdict == "holds" and low > math.log1p(found.margin) and not is_control:
+        slower = found.verdict == "holds" and low > math.log1p(found.margin)
+        if slower and not self._is_control:  # a control's calls tell nothing of the case
             self._trial.label("some calls slower")
         middle, slow = (
             quantile(self.calls[0], level) / quantile(self.calls[1], level) - 1 for level in (0.5, 0.95)
