@@ -77,7 +77,8 @@ _QUANTITY = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+
 def choose_unit(values: Iterable[float | None], family: Family) -> Unit:
     """Return the unit for a whole column: the largest in which its median is at least 1.
 
-    None, zero and what is not finite have no say; a column of nothing else gets the smallest unit.
+    Where the largest would have five digits before the point, it is the next one, if that leaves the smallest at
+    least 0.01. None, zero and what is not finite have no say; a column of nothing else gets the smallest unit.
     """
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value != 0]
     if not sizes:
@@ -85,7 +86,12 @@ def choose_unit(values: Iterable[float | None], family: Family) -> Unit:
     middle = statistics.median_low(sizes)
     # 999.9996 ns prints as 1000 ns; the unit is chosen for what is printed.
     fitting = [unit for unit in family.units if middle / unit.factor >= 0.9995]
-    return fitting[-1] if fitting else family.units[0]
+    place = max(len(fitting) - 1, 0)
+    for larger in family.units[place + 1 :]:
+        if max(sizes) / family.units[place].factor < 9999.5 or min(sizes) / larger.factor < 0.01:
+            break
+        place += 1
+    return family.units[place]
 
 
 def format_number(value: float | None, digits: int = 3) -> str:

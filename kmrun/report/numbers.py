@@ -28,16 +28,19 @@ def percent(fraction: float | None) -> str:
 
 
 def signed_percent(fraction: float | None) -> str:
-    """Return a change in percent with its sign, one decimal under ten: `+6.1 %`, `-12 %`, `-` for None."""
+    """Return a change in percent with its sign, one decimal under ten: `+6.1 %`, `-12 %`, `0.0 %`, `-` for None."""
     if fraction is None or _beyond(fraction):
         return "-" if fraction is None else _of_no_machine(fraction)
-    return f"{fraction * 100:+.0f} %" if abs(fraction) >= 0.0995 else f"{fraction * 100:+.1f} %"
+    told = f"{fraction * 100:+.0f} %" if abs(fraction) >= 0.0995 else f"{fraction * 100:+.1f} %"
+    return "0.0 %" if told in ("+0.0 %", "-0.0 %") else told  # what rounds to nothing has no direction
 
 
 def spread(fraction: float | None) -> str:
-    """Return the half-width of an interval in percent, one decimal: `0.3 %`."""
+    """Return the half-width of an interval in percent, one decimal: `0.3 %`; `> 100 %` where it says nothing."""
     if fraction is None or _beyond(fraction):
         return "-" if fraction is None else _of_no_machine(fraction)
+    if fraction >= 1.005:
+        return "> 100 %"
     return f"{fraction * 100:.0f} %" if fraction >= 0.0995 else f"{fraction * 100:.1f} %"
 
 

@@ -40,11 +40,11 @@ torch: 2.13.0 -> 2.14.0
 kmrun: 0.1.0 -> not said
 python: 3.11.9 -> not said
 
-kernel   case       old       new    delta         interval   contract
-add      n=1    20.0 ms   30.0 ms    +50 %     +50 to +50 %   pass -> FAIL
-add      n=2    20.0 ms   20.0 ms   +0.0 %   -0.1 to +0.1 %   pass
-add      n=4          -   20.0 ms        -                -   only in the new: pass
-add      n=3    20.0 ms         -        -                -   only in the old: pass
+kernel   case       old       new   delta         interval   contract
+add      n=1    20.0 ms   30.0 ms   +50 %     +50 to +50 %   pass -> FAIL
+add      n=2    20.0 ms   20.0 ms   0.0 %   -0.1 to +0.1 %   pass
+add      n=4          -   20.0 ms       -                -   only in the new: pass
+add      n=3    20.0 ms         -       -                -   only in the old: pass
 
 2 cases in both, 1 slower, 0 faster, 1 verdict changed, 2 cases in one only
 intervals are of the noise within each run: between two runs there is more (--against judges)

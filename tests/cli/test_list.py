@@ -43,11 +43,11 @@ def test_the_table(kmrun, suite: str) -> None:
         == """\
 demo   demo.yaml   4 cases
 
-case                         device    kB  kflop  flop/B  kernel kB  judge kB
-scale[n=1024,dtype=fp32]     cpu     8.19   1.02   0.125       32.8      65.5
-scale[n=1024,dtype=bf16]     cpu     4.10   1.02   0.250       16.4      45.1
-scale[n=1048576,dtype=bf16]  gpu     4194   1049   0.250      16777     46137
-learned                      any        -      -       -       16.0      28.0
+case                         device    kB  kflop  flop/B  kernel MB  judge MB
+scale[n=1024,dtype=fp32]     cpu     8.19   1.02   0.125     0.0328    0.0655
+scale[n=1024,dtype=bf16]     cpu     4.10   1.02   0.250     0.0164    0.0451
+scale[n=1048576,dtype=bf16]  gpu     4194   1049   0.250       16.8      46.1
+learned                      any        -      -       -     0.0160    0.0280
 bytes and flop/B are `-` where a run first learns the outputs: `outputs:` or `bytes:` says them here
 excluded 1 of scale: the same code path
 """
@@ -62,9 +62,9 @@ def test_rows_for_another_device_are_shown_as_such(kmrun, suite: str) -> None:
         == """\
 demo   demo.yaml   2 cases of 4, 1 for other devices
 
-case                         device            kB  kflop  flop/B  kernel kB  judge kB
-scale[n=1024,dtype=bf16]     cpu             4.10   1.02   0.250       16.4      45.1
-scale[n=1048576,dtype=bf16]  gpu (not here)  4194   1049   0.250      16777     46137
+case                         device            kB  kflop  flop/B  kernel MB  judge MB
+scale[n=1024,dtype=bf16]     cpu             4.10   1.02   0.250     0.0164    0.0451
+scale[n=1048576,dtype=bf16]  gpu (not here)  4194   1049   0.250       16.8      46.1
 excluded 1 of scale: the same code path
 """
     )

@@ -20,6 +20,10 @@ FAMILIES = [units.TIME, units.BYTES, units.BANDWIDTH, units.FLOPS, units.FLOP_RA
         ([None, 0.0, math.nan, 2.0], "s"),
         ([], "ns"),
         ([9.9999e-7], "us"),
+        ([2e-4, 9e-4, 13.765e-3], "ms"),
+        ([2e-4, 9e-4, 9.9994e-3], "us"),
+        ([9e-6, 9e-4, 13.765e-3], "us"),  # in ms the first would be 0.00900
+        ([100.0, 200.0, 20000.0], "s"),  # there is none larger
     ],
 )
 def test_the_median_chooses_for_the_column(values: list[float | None], symbol: str) -> None:

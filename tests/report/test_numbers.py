@@ -5,8 +5,15 @@ def test_percent_and_spread():
     assert [numbers.percent(value) for value in (None, 0.0, 0.0051, 0.00996, 0.544, 1.0)] == [
         *("-", "0 %", "0.5 %", "1 %", "54 %", "100 %")
     ]
-    assert [numbers.spread(value) for value in (None, 0.0031, 0.0994, 0.0996)] == [
-        *("-", "0.3 %", "9.9 %", "10 %")
+    assert [numbers.spread(value) for value in (None, 0.0031, 0.0994, 0.0996, 1.0049, 1.005, 13.55)] == [
+        *("-", "0.3 %", "9.9 %", "10 %", "100 %", "> 100 %", "> 100 %")
+    ]
+
+
+def test_a_change_that_rounds_to_nothing_has_no_sign():
+    values = (-0.0004, 0.0004, -0.0, 0.0, -0.0006, 0.061, -0.12)
+    assert [numbers.signed_percent(value) for value in values] == [
+        *("0.0 %", "0.0 %", "0.0 %", "0.0 %", "-0.1 %", "+6.1 %", "-12 %")
     ]
 
 

@@ -39,7 +39,14 @@ def test_without_a_slowdown_there_is_no_picture():
 
 @pytest.mark.parametrize(
     ("slowdown", "text"),
-    [(0.031, "+3.1 %"), (-0.02, "\u22122.0 %"), (0.0, "+0.0 %"), (0.5, "+50 %"), (-0.25, "\u221225 %")],
+    [
+        (0.031, "+3.1 %"),
+        (-0.02, "\u22122.0 %"),
+        (0.0, "0.0 %"),
+        (-0.0004, "0.0 %"),
+        (0.5, "+50 %"),
+        (-0.25, "\u221225 %"),
+    ],
 )
 def test_signs(slowdown, text):
     assert signed(slowdown) == text
