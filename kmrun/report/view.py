@@ -31,7 +31,7 @@ _TAIL_LINES = 8
 """Of a traceback or of what user code printed; the document has all that was kept."""
 
 _KEPT = ("--device", "--isolation", "--card", "--cards", "--against", "--build", "--compare")
-_FLAGS = ("--no-flush-l2", "--hot-and-cold", "--lock-clocks", "--against-baseline")
+_FLAGS = ("--quick", "--no-flush-l2", "--hot-and-cold", "--lock-clocks", "--against-baseline")
 """What of a command line makes another measurement, or another judgement, of a case on the same inputs."""
 
 _SMALLEST = 0.01

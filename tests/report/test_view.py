@@ -235,7 +235,7 @@ def test_the_command_compares_with_the_same_version_again():
         (["--against-baseline"], "--against-baseline"),
         (["--compare", "before.json"], "--compare before.json"),
         (["--save-baseline"], ""),
-        (["--quick", "--isolation", "inline", "--no-flush-l2"], "--isolation inline --no-flush-l2"),
+        (["--quick", "--isolation", "inline", "--no-flush-l2"], "--isolation inline --quick --no-flush-l2"),
         (["--cards=a.yaml", "--cards", "b.yaml", "--card=x"], "--card x --cards a.yaml --cards b.yaml"),
         (["--hot-and-cold", "--lock-clocks", "--seed", "3"], "--hot-and-cold --lock-clocks"),
         (["--against", "v1", "--against=v2"], "--against v2"),  # the last one counts
