@@ -14,8 +14,8 @@ class Slowdown:
     """One case compared with another version of itself.
 
     `slowdown`, `low` and `high` are fractions: new time over old time, less one (0.03 is 3 % slower, negative is
-    faster); the ends are None where nothing bounds them. `visible` is the smallest slowdown that this run could
-    have called. `margin` is what was allowed.
+    faster); the ends are None where nothing bounds them. `visible` is the smallest slowdown that, had it
+    been measured with the noise of this run, would have been called more than is allowed. `margin` is what was allowed.
     """
 
     against: str
@@ -39,9 +39,9 @@ class Slowdown:
 
 
 def told(seen: Slowdown) -> str:
-    """Return the comparison as a sentence: how much slower, within what, and what could have been seen.
+    """Return the comparison as a sentence: how much slower, within what, and from what on it is too slow.
 
-    `6.1 % slower than HEAD~1 (4.2 % slower to 8.0 % slower); 4.9 % slower would have been seen`
+    `6.1 % slower than HEAD~1 (4.2 % slower to 8.0 % slower); called too slow from a measured 4.9 % on`
     """
     if seen.slowdown is None:
         return f"not compared with {seen.against}: {seen.reason}"
@@ -55,8 +55,16 @@ def told(seen: Slowdown) -> str:
     if seen.reason:
         said += f", {seen.reason}"
     if seen.visible is not None:
-        said += f"; {change(seen.visible)} would have been seen"
+        said += f"; {called(seen.visible)}"
     return said
+
+
+def called(visible: float) -> str:
+    """Return from which measured slowdown on this run would have called a case too slow.
+
+    A true slowdown of that size is called about every second time, since it is measured larger or smaller.
+    """
+    return f"called too slow from a measured {visible * 100:.1f} % on"
 
 
 def change(fraction: float) -> str:

@@ -142,7 +142,7 @@ def slowdown_table(result: Result) -> Table | None:
         Head("from", "num"),
         Head("to", "num"),
         Head("allowed", "num"),
-        Head("visible", "num", "the smallest slowdown that this run could have called"),
+        Head("visible", "num", "the smallest measured slowdown that would have been called too slow"),
         Head("median", "num", "of all timed calls: no clause is judged by it"),
         Head("p95", "num", "of the slow calls: no clause is judged by it"),
         Head("blocks", "num"),

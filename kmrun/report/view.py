@@ -7,7 +7,7 @@ from typing import Any
 
 from kmrun.core.printable import printable
 from kmrun.core.result import CaseResult, Result
-from kmrun.core.slowdown import change
+from kmrun.core.slowdown import called, change
 from kmrun.core.units import (
     BANDWIDTH,
     FLOP_RATE,
@@ -260,8 +260,7 @@ def _notes(cases: Sequence[CaseResult]) -> list[str]:
     seen = max((each.visible for each in held if each.visible is not None), default=None)
     if most is not None and seen is not None:
         # The scorecard has no room for each case's interval: what holds for all of them stands here.
-        least = f"{change(seen)} would have been seen"
-        said.append(f"max_slowdown held ({of(len(held))}): at most {change(most)}; {least}")
+        said.append(f"max_slowdown held ({of(len(held))}): at most {change(most)} (95 %); {called(seen)}")
     return said + [f"warning: {warning}, {of(number)}" for warning, number in warnings.items()]
 
 

@@ -127,7 +127,9 @@ class Slowdown(Document):
         "the lowest pair where a case held before there were pairs enough for that share."
     )
     high: float | None = Field(description="One-sided bound at 5 %.")
-    visible: float | None = Field(description="The smallest slowdown that this run could have called.")
+    visible: float | None = Field(
+        description="The smallest measured slowdown that this run, with its noise, would have called too slow."
+    )
     blocks: Count
     processes: Count = Field(description="Pairs of fresh processes.")
     reason: str
