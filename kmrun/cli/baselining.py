@@ -18,6 +18,7 @@ from kmrun.core.baseline import (
 )
 from kmrun.core.baseline_gate import FIRST_SESSIONS, BaselineGate
 from kmrun.core.case import Case
+from kmrun.core.clause import SAVES_BASELINE
 from kmrun.core.gate import LOOKS
 from kmrun.core.measurement import Ceilings, Finding, Measurement
 from kmrun.core.printable import printable
@@ -80,6 +81,12 @@ class Saving(Companion):
             hint = f"leave out -k and --tag: {len(others)} other cases of it are of {other[0]}"
             told = f"--save-baseline {path}: is of {other[0]}, this is {other[1]}"
             raise UsageError(printable(told), printable(hint))
+
+    def measured(
+        self, suite: Suite, case: Case, found: Measurement, ceilings: Ceilings, supervisor: Any, phase: Phase
+    ) -> Measurement:
+        """Say that there is nothing to compare with yet, and that it lacks nothing."""
+        return replace(found, not_compared=SAVES_BASELINE)
 
     def close(self, suite: Suite, done: Sequence[Done], supervisor: Any, phase: Phase) -> None:
         """Take the sessions and write the file; what could not be measured keeps its earlier entry."""

@@ -26,6 +26,7 @@ _SAMPLED = ("min_roof", "min_roof_clk", "min_ceiling", "min_speedup", "max_ms")
 _TIMELESS = ("max_memory_gb",)
 _UNITS = {"min_speedup": "x", "max_ms": " ms", "max_host_us": " us", "max_memory_gb": " GB"}
 _NOTHING_TIMED = "no time was measured"
+SAVES_BASELINE = "this run saves what later ones are compared with"
 HANDOFF_BIAS_MOST = 0.005
 _COMPARED: dict[str, ClauseVerdict] = {"holds": "pass", "broken": "fail", "inconclusive": "inconclusive"}
 
@@ -172,7 +173,8 @@ def _slowdown(clause: Clause, bound: float, found: Measurement) -> ClauseResult:
     seen = found.slowdown
     if seen is None:
         why = found.not_compared or "nothing to compare with: --against or --against-baseline"
-        return _not_judged(clause, bound, why, warn=True)
+        # Whoever saves a baseline asked for no comparison, and hears of none that is missing.
+        return _not_judged(clause, bound, why, warn=why != SAVES_BASELINE)
     verdict = _COMPARED[seen.verdict]
     if bound != seen.margin:
         under = seen.high is not None and seen.high <= bound

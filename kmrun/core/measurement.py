@@ -109,7 +109,7 @@ class Measurement:
     slowdown: Slowdown | None = None
     """None: it was compared with no other version and no baseline."""
     not_compared: str = ""
-    """Why not, where it was to be."""
+    """Why not, where it was to be, or where this run saves what others are compared with."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

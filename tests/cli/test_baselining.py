@@ -7,6 +7,7 @@ import pytest
 
 from kmrun.cli import baselining, running
 from kmrun.cli.baselining import SESSIONS
+from kmrun.core.clause import SAVES_BASELINE
 from kmrun.core.measurement import Finding
 from kmrun.core.yardstick import Session
 from kmrun.store import baselines
@@ -83,7 +84,7 @@ def test_a_baseline_is_saved_beside_the_suite(kmrun, suite, machine):
     assert [(case.id, len(case.sessions)) for case in found.cases] == [(ONE, SESSIONS), (TWO, SESSIONS)]
     assert found.cases[0].median_ms == pytest.approx(20, rel=0.01)
     assert 0.001 < found.cases[0].spread < 0.008
-    assert "not judged" in ran.out
+    assert "not judged" not in ran.out
 
 
 def test_an_unchanged_suite_holds_after_two_processes_a_case(kmrun, suite, machine):
@@ -99,6 +100,16 @@ def test_an_unchanged_suite_holds_after_two_processes_a_case(kmrun, suite, machi
     text = kmrun(suite, "--against-baseline").out
     assert "delta" in text
     assert "2 pass" in text
+
+
+def test_while_a_baseline_is_saved_no_comparison_is_missed(kmrun, suite, machine):
+    ran = kmrun(suite, "--save-baseline", "--json")
+    clauses = [clause for case in json.loads(ran.out)["cases"] for clause in case["clauses"]]
+    unjudged = [clause for clause in clauses if clause["kind"] == "max_slowdown"]
+    assert [(one["verdict"], one["reason"]) for one in unjudged] == [("not judged", SAVES_BASELINE)] * 2
+    assert not any(case["warnings"] for case in json.loads(ran.out)["cases"])
+    assert "warning" not in kmrun(suite, "--save-baseline").out
+    assert "warning: not judged: max_slowdown 0.03 (nothing to compare with" in kmrun(suite).out
 
 
 def test_a_slower_case_breaks_the_contract_after_fresh_processes(kmrun, suite, machine):
