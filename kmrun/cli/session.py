@@ -107,6 +107,10 @@ class _Going:
         """Score and judge a case that was measured."""
         self.scored.append(self._score(case, found, self.ceilings))
 
+    def tick(self) -> None:
+        """Note how long a person has waited by now: for the ceilings and what the companion does, too."""
+        self.wall_s = time.monotonic() - self.begin
+
     def held_against(self, ceilings: Ceilings) -> None:
         """Score and judge everything again: the machine may have delivered more after the cases."""
         # Built aside: an interrupt in between must lose none of them.
@@ -235,7 +239,6 @@ class Session:
                         # From here on there is a document, so that an interrupt leaves one.
                         around.start("measuring what this machine delivers")
                         ceilings = supervisor.open_ceilings(_dtypes(every))
-                        going.begin = time.monotonic()
                     going.ceilings = ceilings or Ceilings()
                     self._measure(going, supervisor, progress)
             finally:
@@ -245,6 +248,7 @@ class Session:
                 final = supervisor.close_ceilings()
                 for going in here:
                     going.held_against(final)
+                here[-1].tick()  # the last waits for them, as the first did
             for going in here:
                 self._complete.add(id(going))
 
@@ -316,11 +320,14 @@ class Session:
             going.add(case, found)
             going.environment.update(supervisor.environment)  # some of it is found out on the way
             going.seed = supervisor.seed
-            going.wall_s = time.monotonic() - going.begin
+            going.tick()
             progress.finish()
             with suppress(KmrunError):  # what cannot be written now may be at the end, which tells if not
                 self._save(self._documents())
-        self._companion.close(going.suite, going.done(), supervisor, progress.phase)
+        try:
+            self._companion.close(going.suite, going.done(), supervisor, progress.phase)
+        finally:
+            going.tick()
 
     def _documents(self) -> list[Result]:
         return [going.document(id(going) in self._complete) for going in self._going]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kmrun.cli.companion import Companion
 from kmrun.cli.interrupts import interrupt_once
 from kmrun.cli.session import Job, Session
 from kmrun.core.card import Card
@@ -86,6 +87,33 @@ def test_the_ceilings_of_the_whole_run_count():
     (result,) = Watched(FakeSupervisor(after=after)).run(job()).results
     assert result.cases[0].ceiling_fraction == pytest.approx(0.25)
     assert result.ceilings.bandwidths[0].gb_per_s == 40.0
+
+
+def test_the_wall_time_has_the_ceilings_and_what_the_companion_does_at_the_end(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("kmrun.cli.session.time.monotonic", lambda: now[0])
+
+    class Slow(FakeSupervisor):
+        def open_ceilings(self, dtypes):
+            now[0] += 4
+            return super().open_ceilings(dtypes)
+
+        def measure(self, case, progress):
+            now[0] += 0.5
+            return super().measure(case, progress)
+
+        def close_ceilings(self):
+            now[0] += 2
+            return super().close_ceilings()
+
+    class Saves(Companion):
+        def close(self, suite, done, supervisor, phase):
+            now[0] += 30
+
+    watched = Watched(Slow())
+    watched.session._companion = Saves()
+    first, second = watched.run(job("a"), job("b")).results
+    assert (first.wall_s, second.wall_s) == (4 + 2 * 0.5 + 30, 2 * 0.5 + 30 + 2)
 
 
 def test_the_error_rate_is_shared_by_the_suite_s_clauses():
