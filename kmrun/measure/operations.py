@@ -33,6 +33,7 @@ from kmrun.measure.placement import Placement
 from kmrun.measure.provenance import search_first
 from kmrun.measure.references import references
 from kmrun.measure.roles import KERNEL, REFERENCE
+from kmrun.measure.seen import Seen
 from kmrun.measure.spoiled import Interpreter, limit_fault
 from kmrun.measure.timer import Budget
 from kmrun.measure.version_operations import VersionOperations
@@ -79,6 +80,7 @@ class Operations(VersionOperations, MachineOperations):
         self._loaded: dict[str, Loaded] = {}
         self._bench: Bench | None = None
         self._own: dict[str, torch.Tensor] = {}
+        self._seen = Seen()
         self._placement = Placement(self._opening.get("threads", 1))
 
     # ---- one case ----------------------------------------------------------------------------------------
@@ -113,6 +115,7 @@ class Operations(VersionOperations, MachineOperations):
         self._expected.clear()
         self._bench = None
         self._own = {}
+        self._seen.clear()
 
     def load(self, key: str) -> dict[str, Any]:
         """Import the target of `kernel`, `reference` or a versus entry."""
@@ -245,10 +248,15 @@ class Operations(VersionOperations, MachineOperations):
 
     def compare(self, slot: int, tree: dict[str, Any] | None, seed: int) -> list[dict[str, Any]]:
         """Compare outputs (out of the arena, or this side's own when inline) with what is expected of a slot."""
-        got = self._own if tree is None else self._arena.read(tree, self._device)
+        if tree is None:
+            found = self._compared(slot, self._own, seed)
+        else:
+            got = self._arena.read(tree, self._device)
+            found = self._seen.verdicts(slot, got) or self._compared(slot, got, seed)
+            self._seen.hold(slot, got, found)
         return [
             {"check": to_plain(check), "sentence": "" if check.ok else checks.sentence(check)}
-            for check in self._compared(slot, got, seed)
+            for check in found
         ]
 
     def self_test(self, slot: int) -> dict[str, list[str]]:
