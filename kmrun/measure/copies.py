@@ -21,7 +21,7 @@ _PAGE = 4096
 class Pool:
     """Memory for copies on one device, reused from case to case; `memory` is taken where it is large enough."""
 
-    def __init__(self, device: torch.device, memory: mmap.mmap | None = None) -> None:
+    def __init__(self, device: torch.device, memory: memoryview | None = None) -> None:
         self._device = device
         self._map = memory
         self._used = 0
@@ -40,7 +40,7 @@ class Pool:
             self._map = None  # both at once would take twice the memory
             # In large steps: cases differ by a little, a page is real only once it is written, and mapping anew
             # would pay for all of them again.
-            self._map = mmap.mmap(-1, -(-max(capacity, 1) // _POOL_STEP) * _POOL_STEP, **private)
+            self._map = memoryview(mmap.mmap(-1, -(-max(capacity, 1) // _POOL_STEP) * _POOL_STEP, **private))
 
     @staticmethod
     def room(tree: Any, copies: int) -> int:

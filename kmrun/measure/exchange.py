@@ -16,6 +16,7 @@ from kmrun.measure.copies import storage_span
 from kmrun.measure.device_memory import DeviceMemory
 
 _ALIGN = 4096
+_STEP = 256 * 2**20
 
 
 class CannotCross(Exception):
@@ -32,11 +33,20 @@ class HostStorage:
     def holds(self, total: int) -> bool:
         """Make room for `total` bytes; always possible."""
         if os.fstat(self._descriptor).st_size < total:
-            os.ftruncate(self._descriptor, total)
+            # In large steps: what grew has to be mapped anew, and a page is real only once it is written.
+            os.ftruncate(self._descriptor, -(-total // _STEP) * _STEP)
         return True
 
     def bytes(self, offset: int, count: int) -> torch.Tensor:
         """Return a range as a flat uint8 tensor.
+
+        Raises:
+            ValueError: it lies outside.
+        """
+        return torch.frombuffer(self.view(offset, count), dtype=torch.uint8, count=count)
+
+    def view(self, offset: int, count: int) -> memoryview:
+        """Return a range of the one mapping of all of it: what was written to once, takes no page fault again.
 
         Raises:
             ValueError: it lies outside.
@@ -47,12 +57,12 @@ class HostStorage:
         if self._map is None or len(self._map) < offset + count:
             # The old mapping is dropped, not closed: tensors made from it may still be alive.
             self._map = mmap.mmap(self._descriptor, size)
-        return torch.frombuffer(self._map, dtype=torch.uint8, count=count, offset=offset)
+        return memoryview(self._map)[offset : offset + count]
 
-    def region(self, offset: int, count: int) -> mmap.mmap:
-        """Map a range by itself, from a multiple of 4096 on."""
+    def region(self, offset: int, count: int) -> memoryview:
+        """Map a range by itself, from a multiple of 4096 on, and nothing of what lies before it."""
         self.holds(offset + count)
-        return mmap.mmap(self._descriptor, count, offset=offset)
+        return memoryview(mmap.mmap(self._descriptor, count, offset=offset))
 
     def end_at(self, total: int) -> None:
         """Give back all memory behind `total` bytes; nobody may look at it any more."""

@@ -23,6 +23,10 @@ class LaidOut:
     count: int
     half_bytes: int
 
+    def begin_of(self, half: int) -> int:
+        """Return the first byte of a half."""
+        return self.at + half * self.half_bytes
+
     @property
     def end(self) -> int:
         """First byte behind them."""
@@ -54,8 +58,9 @@ def lay_out(
     if not enough:
         return None
     found = LaidOut(aligned(at), count, Pool.room(contents, count))
+    storage.holds(found.end)
     for half in (0, 1):
-        pool = _pool(found, storage, half)
+        pool = Pool(torch.device("cpu"), storage.view(found.begin_of(half), found.half_bytes))
         for _ in range(count):
             copy_tree(contents, pool)
     return found
@@ -69,12 +74,7 @@ def take(
     Writing to them costs what it costs in any memory: were they copied on write, a version that writes back what it
     read would pay for a page fault each time. One that changes them was found out in its first call.
     """
-    pool = _pool(found, storage, half)
+    pool = Pool(torch.device("cpu"), storage.region(found.begin_of(half), found.half_bytes))
     copies = [copy_tree(contents, pool, fill=False) for _ in range(found.count)]
     pool.look()
     return copies
-
-
-def _pool(found: LaidOut, storage: HostStorage, half: int) -> Pool:
-    memory = storage.region(found.at + half * found.half_bytes, found.half_bytes)
-    return Pool(torch.device("cpu"), memory)

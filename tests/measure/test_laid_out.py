@@ -114,13 +114,24 @@ def test_the_memory_goes_back(storage):
     assert int(storage.bytes(8000, 1000).sum()) == 3000
 
 
-@pytest.mark.parametrize(("free", "kept"), [(1 << 40, 2 * CACHE), (8 * CACHE, CACHE), (0, 5000)])
+@pytest.mark.parametrize(("free", "kept"), [(1 << 40, 1 << 28), (8 * CACHE, CACHE), (0, 5000)])
 def test_memory_that_is_plentiful_waits_for_the_next_case(storage, monkeypatch, free, kept):
     side = Operations(Arena(storage), Arena(storage), print)
     monkeypatch.setattr(side, "memory", lambda: {"free": free})
     storage.holds(2 * CACHE)
     side.take_away(5000)
     assert os.fstat(storage._descriptor).st_size == kept
+
+
+def test_what_grows_a_little_is_not_mapped_anew(storage):
+    storage.holds(5000)
+    storage.bytes(0, 5000).fill_(1)
+    mapped = storage.view(0, 10).obj
+    storage.holds(2 * CACHE)
+    assert storage.view(CACHE, 10).obj is mapped
+    storage.holds((1 << 28) + 1)
+    assert storage.view(1 << 28, 1).obj is not mapped
+    assert int(storage.bytes(0, 5000).sum()) == 5000
 
 
 def test_a_pool_has_room_for_as_many_copies_as_it_was_made_for():
