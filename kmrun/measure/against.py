@@ -32,7 +32,7 @@ from kmrun.measure.laid_out import LaidOut
 from kmrun.measure.origin import Origin
 from kmrun.measure.placement import cores_for
 from kmrun.measure.roles import KERNEL, have_setup
-from kmrun.measure.side import Idle
+from kmrun.measure.side import Idle, Side
 from kmrun.measure.version import Entrant, Inputs, Version, VersionFailed
 from kmrun.store.packages import module_in, packages_in
 
@@ -250,10 +250,16 @@ class Comparison:
             self._bury()
         first, half = self._order.randrange(2), self._order.randrange(2)
         cores = cores_for(trial.run.threads) if trial.run.on_cpu else []
+        cold = trial.known["l2"] == "cold"
         try:
-            for who in (first, 1 - first):
-                version = living[who] = self._started(who)
-                levels[who] = version.bring_up(self._inputs, trial.known["l2"] == "cold", who ^ half, cores)
+            for who, side in zip((first, 1 - first), self._sides(), strict=True):
+                living[who] = Version(trial, self._entrants[who], side)
+            for who, version in living.items():
+                version.settle(self._inputs, cold, who ^ half, cores)
+            for version in living.values():
+                version.settled()
+            for who, version in living.items():
+                levels[who] = version.bring_up(self._inputs, cold, who ^ half)
                 if who == 1 and not self._looked:
                     self._look_at_outputs(version)
                 version.stop()
@@ -279,9 +285,9 @@ class Comparison:
             return cpu.memory_available_bytes()
         return int(self._trial.judge("memory")["free"])
 
-    def _started(self, who: int) -> Version:
+    def _sides(self) -> list[Side]:
         try:
-            return Version(self._trial, self._entrants[who])
+            return self._trial.run.start_others(2)
         except EnvironmentLacks as lacks:
             self._trial.over(findings.no_process(lacks))
 

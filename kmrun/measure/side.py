@@ -262,9 +262,24 @@ class Side:
             TimedOut: it did not answer; it was killed and is buried.
             SideBug: kmrun's own fault.
         """
-        deadline = None if timeout_s is None else time.monotonic() + max(timeout_s, 0.0)
+        self.tell(op, **arguments)
+        return self.answer(timeout_s)
+
+    def tell(self, op: str, **arguments: Any) -> None:
+        """Hand it an operation without waiting: it runs them in order, and each wants its `answer`.
+
+        Raises:
+            Died: the process ended; it is buried.
+        """
         try:
             self._channel.send({"op": op, **arguments})
+        except ChannelClosed as closed:
+            raise self._died() from closed
+
+    def answer(self, timeout_s: float | None = None) -> Any:
+        """Return the result of the oldest operation that it was told of; arguments and errors as of `ask`."""
+        deadline = None if timeout_s is None else time.monotonic() + max(timeout_s, 0.0)
+        try:
             while True:
                 reply = self._channel.receive(deadline)
                 if "progress" not in reply:
@@ -272,8 +287,7 @@ class Side:
                 if self.on_progress is not None:
                     self.on_progress(reply["progress"])
         except ChannelClosed as closed:
-            status = self.bury(_GRACE_S)
-            raise Died(status, self.tail()) from closed
+            raise self._died() from closed
         except ChannelTimeout as late:
             self.bury(0.0)
             raise TimedOut(timeout_s or 0.0, self.tail()) from late
@@ -282,6 +296,10 @@ class Side:
         if "finding" in reply:
             raise Stopped(from_plain(Finding, reply["finding"]))
         return reply.get("ok")
+
+    def _died(self) -> Died:
+        status = self.bury(_GRACE_S)
+        return Died(status, self.tail())
 
     def stop(self) -> None:
         """Make it truly idle: OpenMP threads spin after a parallel region and would steal the other side's cores."""

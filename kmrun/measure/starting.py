@@ -1,5 +1,7 @@
 """The first questions to a side, which has done nothing yet: no answer is no fault of any code. No torch."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kmrun.errors import EnvironmentLacks
@@ -19,8 +21,26 @@ def answered(side: Side, op: str, **arguments: Any) -> Any:
         EnvironmentLacks: it cannot work here.
         NotStarted: it ended, or did not answer.
     """
-    try:
+    with _starting():
         return side.ask(op, OPEN_TIMEOUT_S, **arguments)
+
+
+def told(side: Side, op: str, **arguments: Any) -> None:
+    """Hand an operation to a side that starts; see `answered`."""
+    with _starting():
+        side.tell(op, **arguments)
+
+
+def answer_of(side: Side) -> Any:
+    """Return what it answers to the oldest operation that it was told of; see `answered`."""
+    with _starting():
+        return side.answer(OPEN_TIMEOUT_S)
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    try:
+        yield
     except Stopped as stopped:
         raise EnvironmentLacks(stopped.finding.sentence) from stopped
     except (Died, TimedOut) as lost:

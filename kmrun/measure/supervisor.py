@@ -30,7 +30,7 @@ from kmrun.measure.protocol import ChannelClosed
 from kmrun.measure.recovery import await_recovery
 from kmrun.measure.side import SIDE_ENVIRONMENT, Arenas, Died, Idle, Launcher, Side, Stopped, TimedOut
 from kmrun.measure.skipping import why_skipped
-from kmrun.measure.starting import OPEN_TIMEOUT_S, NotStarted, answered
+from kmrun.measure.starting import OPEN_TIMEOUT_S, NotStarted, answer_of, answered, told
 from kmrun.measure.watch import Watch
 
 Isolation = Literal["auto", "paired", "serial", "inline"]
@@ -353,14 +353,23 @@ class Supervisor:
         """Return the kernel's side, started if need be."""
         if self._kernel is None or not self._kernel.alive:
             self._kernel = self._start(vault=False)
-            self._greet(self._kernel, compute)
+            self._greet(self._kernel, compute=compute)
         return self._kernel
 
     def start_another(self) -> Side:
-        """Start one more side, for both roles of a case or for one of two versions; the caller buries it."""
-        side = self._start(vault=False)
-        self._greet(side)
-        return side
+        """Start one more side, for both roles of a case; the caller buries it."""
+        return self.start_others(1)[0]
+
+    def start_others(self, count: int) -> list[Side]:
+        """Start more sides, which open the device side by side; the caller buries them."""
+        sides = []
+        with ExitStack() as failing:
+            for _ in range(count):
+                sides.append(self._start(vault=False))
+                failing.callback(sides[-1].bury)
+            self._greet(*sides)
+            failing.pop_all()
+        return sides
 
     def _start(self, vault: bool) -> Side:
         if self._launcher is None or self._arenas is None:
@@ -372,17 +381,24 @@ class Supervisor:
         except ChannelClosed as closed:
             raise NotStarted(*self._launcher.end_of_zygote()) from closed
 
-    def _greet(self, side: Side, compute: bool = True) -> Mapping[str, Any]:
-        facts: Mapping[str, Any] = answered(
-            side,
-            "open",
-            device=self._device_name,
-            threads=self.threads,
-            memory_limit=int(cpu.memory_available_bytes() * 0.9),
-            compute=compute,
-        )
-        if self._cache_bytes is not None:
-            answered(side, "set_cache", cache_bytes=self._cache_bytes)
+    def _greet(self, *sides: Side, compute: bool = True) -> Mapping[str, Any]:
+        """Let sides open the device, side by side; return what the last says of it."""
+        for side in sides:
+            told(
+                side,
+                "open",
+                device=self._device_name,
+                threads=self.threads,
+                memory_limit=int(cpu.memory_available_bytes() * 0.9),
+                compute=compute,
+            )
+            if self._cache_bytes is not None:
+                told(side, "set_cache", cache_bytes=self._cache_bytes)
+        facts: Mapping[str, Any] = {}
+        for side in sides:
+            facts = answer_of(side)
+            if self._cache_bytes is not None:
+                answer_of(side)
         return facts
 
     def _pids(self) -> list[int]:

@@ -1,5 +1,7 @@
 """One version of a case in a fresh process, ready to take turns. No torch."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,23 +54,25 @@ class Inputs:
 class Version:
     """A live process that hosts one version. Between turns it is stopped, on a CPU."""
 
-    def __init__(self, trial: "Trial", entrant: Entrant) -> None:
+    def __init__(self, trial: "Trial", entrant: Entrant, side: Side) -> None:
         self.entrant = entrant
         self._trial = trial
         # The first version's suite may have left outputs to the reference, which knows them by now.
         outputs = entrant.case.outputs or trial.case.outputs
         self._case = replace(entrant.case, outputs=outputs)
         self._stops = trial.run.on_cpu
-        self._side: Side = trial.run.start_another()
+        self._side = side
+        self._awaited: list[str] = []
+        """What the process was told and has not answered."""
 
-    def bring_up(self, inputs: Inputs, cold: bool, half: int, cores: list[int]) -> float:
-        """Load the target, take the inputs, warm up; return the level in ns per call.
+    def settle(self, inputs: Inputs, cold: bool, half: int, cores: list[int]) -> None:
+        """Begin to settle in the tree with the inputs, before any code of the tree runs; see `settled`.
 
         Raises:
             VersionFailed: it could not.
         """
-        tree, first = self.entrant.tree, self._case.first_call_timeout_s
-        self.ask(
+        tree = self.entrant.tree
+        self._tell(
             "use_tree",
             root=tree.root,
             other=self.entrant.other.root,
@@ -78,22 +82,43 @@ class Version:
         )
         if self._stops:
             # Both versions' copies pass through the one cache in turn: half for each is as cold.
-            self.ask("share_cache", users=2)
-        self.ask("begin", case=to_plain(self._case))
-        self.ask("load", first, key=KERNEL)
+            self._tell("share_cache", users=2)
+        self._tell("begin", case=to_plain(self._case))
         if inputs.tree is not None:
-            self.ask("receive", slot=inputs.slot, tree=inputs.tree)
-        else:
+            self._tell("receive", slot=inputs.slot, tree=inputs.tree)
+            self._stage(inputs, cold, half)
+
+    def settled(self) -> None:
+        """Wait until it has settled.
+
+        Raises:
+            VersionFailed: it could not.
+        """
+        while self._awaited:
+            self._answer()
+
+    def bring_up(self, inputs: Inputs, cold: bool, half: int) -> float:
+        """Load the target of one that has settled, warm up; return the level in ns per call.
+
+        Raises:
+            VersionFailed: it could not.
+        """
+        first = self._case.first_call_timeout_s
+        self.ask("load", first, key=KERNEL)
+        if inputs.tree is None:
             if self._case.reference is not None:
-                self.ask(
-                    "load", first, key=REFERENCE
-                )  # an incoming gradient is drawn as the reference's output
+                # An incoming gradient is drawn as the reference's output.
+                self.ask("load", first, key=REFERENCE)
             self.ask("draw", first, slot=inputs.slot, seed=inputs.seed, share=False)
-        bytes_per_call = self._trial.bytes_per_call()
-        self.ask("stage", cold=cold, bytes_per_call=bytes_per_call, ready=inputs.copies, half=half)
+            self._stage(inputs, cold, half)
+            self.settled()
         self.ask("prepare", first, key=KERNEL)
         warmed: dict[str, float] = self.ask("warm_up", key=KERNEL, most_ns=_WARM_NS, at_least=_WARM_CALLS)
         return warmed["call_ns"]
+
+    def _stage(self, inputs: Inputs, cold: bool, half: int) -> None:
+        bytes_per_call = self._trial.bytes_per_call()
+        self._tell("stage", cold=cold, bytes_per_call=bytes_per_call, ready=inputs.copies, half=half)
 
     def turn(self, calls: int, discard: int) -> list[float]:
         """Take a turn: wake, call, stop. A stopped side's threads take no core from the other.
@@ -135,9 +160,23 @@ class Version:
         Raises:
             VersionFailed: user code, the machine or a limit stopped it.
         """
-        who, limit = self.entrant.who, timeout_s or self._case.case_timeout_s
+        self._tell(op, **arguments)
+        return self._answer(timeout_s)
+
+    def _tell(self, op: str, **arguments: Any) -> None:
+        with self._blamed(op):
+            self._side.tell(op, **arguments)
+        self._awaited.append(op)
+
+    def _answer(self, timeout_s: float | None = None) -> Any:
+        with self._blamed(self._awaited.pop(0)):
+            return self._side.answer(timeout_s or self._case.case_timeout_s)
+
+    @contextmanager
+    def _blamed(self, op: str) -> Iterator[None]:
+        who = self.entrant.who
         try:
-            return self._side.ask(op, limit, **arguments)
+            yield
         except Stopped as stopped:
             raise VersionFailed(self.entrant, self._named(stopped.finding)) from stopped
         except SideBug as bug:

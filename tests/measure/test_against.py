@@ -11,6 +11,7 @@ from kmrun.core.gate import Gate, undecided
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.errors import EnvironmentLacks
 from kmrun.measure.against import Comparison, compare, hurried
+from kmrun.measure.side import Side
 from kmrun.measure.supervisor import RunOptions, Supervisor
 from kmrun.measure.version import Version
 from support.repositories import git
@@ -112,14 +113,14 @@ def test_a_version_that_does_a_ninth_of_the_work_holds(supervisor, versions):
 def test_copies_are_shared_by_all_pairs_unless_they_are_written_to(
     supervisor, versions, monkeypatch, in_place
 ):
-    staged, ask = [], Version.ask
+    staged, tell = [], Side.tell
 
-    def spy(self, op, *args, **arguments):
-        if op == "stage":
+    def spy(self, op, **arguments):
+        if op == "stage" and "half" in arguments:  # of a version, not of the kernel's own window
             staged.append((arguments["ready"], arguments["half"]))
-        return ask(self, op, *args, **arguments)
+        tell(self, op, **arguments)
 
-    monkeypatch.setattr(Version, "ask", spy)
+    monkeypatch.setattr(Side, "tell", spy)
     bodies = [
         body.replace("return torch.exp(x)", "return x.exp_()") if in_place else body for body in (PLAIN, SLOW)
     ]
@@ -263,10 +264,10 @@ def test_an_installed_copy_behind_a_file_beside_the_suite_is_no_comparison(versi
 def test_a_process_that_cannot_start_costs_its_case_alone(supervisor, versions, monkeypatch):
     new, opponent = versions(PLAIN, PLAIN)
 
-    def refuse():
+    def refuse(count):
         raise EnvironmentLacks("the process that hosts the sides was killed (signal 9)", "run it again")
 
-    monkeypatch.setattr(supervisor, "start_another", refuse)
+    monkeypatch.setattr(supervisor, "start_others", refuse)
     seen = supervisor.measure(new, opponent=opponent)
     (finding,) = seen.findings
     assert (finding.code, finding.fault, finding.outcome) == ("no_process", "environment", "error")
