@@ -188,6 +188,7 @@ class Operations(VersionOperations, MachineOperations):
 
         high, same, remarks = references(self._now(), function, self._contents[slot], self._grads[slot])
         self._expected[slot] = {"high": high, "same": same}
+        self._seen.forget(slot)
         result = {
             "outputs": [to_plain(output) for output in outputs.learn(same)],
             "bytes": bytes_in(same),
@@ -207,6 +208,7 @@ class Operations(VersionOperations, MachineOperations):
     def recall(self, slot: int, tree: dict[str, Any]) -> None:
         """Take back what another judge expected (serial isolation)."""
         self._expected[slot] = self._vault.read(tree, self._device)
+        self._seen.forget(slot)
 
     def call(self, slot: int, share: bool, at: int = 0) -> dict[str, Any]:
         """Run the kernel once on a fresh copy of a slot, untimed in the sense of scores.

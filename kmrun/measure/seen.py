@@ -37,8 +37,12 @@ class Seen:
         if settled and bytes_in(outputs) <= MOST_BYTES:
             self._held[slot] = (outputs, found)
 
+    def forget(self, slot: int) -> None:
+        """Forget a slot's: something else is expected of it now."""
+        self._held.pop(slot, None)
+
     def clear(self) -> None:
-        """Forget them: their slots are drawn anew."""
+        """Forget all of them."""
         self._held.clear()
 
 

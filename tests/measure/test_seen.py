@@ -1,10 +1,16 @@
 """Outputs that come out bit by bit as before are not compared again; any other bit is."""
 
+import os
+
 import pytest
 import torch
 
+from kmrun.core.case import Argument, Case, Implementation, Reference
 from kmrun.core.measurement import OutputCheck
+from kmrun.core.plain import to_plain
 from kmrun.measure import seen as rooms
+from kmrun.measure.exchange import Arena, HostStorage
+from kmrun.measure.operations import Operations
 from kmrun.measure.seen import Seen
 
 PASSED = (OutputCheck("y", "auto", True, 0.0, 1.0),)
@@ -51,6 +57,10 @@ def test_another_slot_or_other_names_are_looked_at():
     assert seen.verdicts(0, {"z": y}) is None
     assert seen.verdicts(0, {"y": y, "z": y}) is None
     assert seen.verdicts(0, {}) is None
+    seen.hold(1, {"y": y}, PASSED)
+    seen.forget(1)
+    assert seen.verdicts(1, {"y": y}) is None
+    assert seen.verdicts(0, {"y": y}) is PASSED
     seen.clear()
     assert seen.verdicts(0, {"y": y}) is None
 
@@ -74,3 +84,26 @@ def test_large_outputs_are_not_held(monkeypatch):
 def test_nothing_and_scalars():
     assert held({"y": torch.empty(0, 3)}).verdicts(0, {"y": torch.empty(0, 3)}) is PASSED
     assert held({"y": torch.tensor(1.5)}).verdicts(0, {"y": torch.tensor(1.5)}) is PASSED
+
+
+def test_a_judge_looks_again_when_something_else_is_expected():
+    """The same bits are right for one drawing and wrong for the next."""
+    descriptors = [os.memfd_create(name) for name in ("arena", "vault")]
+    arena, vault = (Arena(HostStorage(descriptor)) for descriptor in descriptors)
+    judge = Operations(arena, vault, print)
+    exp = Implementation("exp", "torch:exp")
+    drawn = Argument("x", "randn", shape=(8, 8), dtype="fp32")
+    case = Case("exp", "exp", {}, (), None, "/", exp, (drawn,), None, Reference(exp))
+    judge.begin(to_plain(case))
+    judge.load("reference")
+    verdicts = []
+    for seed in (1, 2):
+        judge.draw(0, seed, share=False)
+        name = judge.expect(0)["outputs"][0]["name"]
+        if seed == 1:
+            tree, _ = arena.write({name: torch.exp(judge._contents[0]["x"])})
+        verdicts.append([judge.compare(0, tree, seed)[0]["check"]["ok"] for _ in range(2)])
+    judge.end()
+    assert verdicts == [[True, True], [False, False]]
+    for descriptor in descriptors:
+        os.close(descriptor)
