@@ -21,8 +21,8 @@ def answered(side: Side, op: str, **arguments: Any) -> Any:
         EnvironmentLacks: it cannot work here.
         NotStarted: it ended, or did not answer.
     """
-    with _starting():
-        return side.ask(op, OPEN_TIMEOUT_S, **arguments)
+    told(side, op, **arguments)
+    return answer_of(side)
 
 
 def told(side: Side, op: str, **arguments: Any) -> None:
