@@ -106,7 +106,8 @@ def command(
 def make_supervisor(device: str) -> "Supervisor":
     """Return what measures; the one place where measuring begins."""
     from kmrun.cli.streams import say
-    from kmrun.measure.supervisor import RunOptions, Supervisor
+    from kmrun.measure.run_options import RunOptions
+    from kmrun.measure.supervisor import Supervisor
 
     return Supervisor(device, RunOptions(), tell=say)
 

@@ -28,8 +28,9 @@ from kmrun.core.result import Result
 from kmrun.core.verdict import exit_code
 from kmrun.device.expected import expected_device
 from kmrun.errors import EnvironmentLacks, KmrunError, UsageError
+from kmrun.measure.run_options import Isolation, RunOptions
 from kmrun.measure.sessions import take_session
-from kmrun.measure.supervisor import Isolation, RunOptions, Supervisor
+from kmrun.measure.supervisor import Supervisor
 from kmrun.plan import select
 from kmrun.plan.selection import runs_on
 from kmrun.report.numbers import count
@@ -356,4 +357,6 @@ def _options(settings: Settings) -> RunOptions:
         flush_l2=settings.flush_l2,
         hot_and_cold=settings.hot_and_cold,
         lock_clocks=settings.lock_clocks,
+        # Not with --compare: the saved run was none.
+        compared=settings.against is not None or settings.save_baseline or settings.against_baseline,
     )

@@ -6,8 +6,8 @@ Two stages, both on log ratios of new time over old time, so that old and new ar
 in an order drawn at random votes "over the margin" or "under it". If at least half of all blocks were under the
 margin in truth, no stopping rule makes the wealth of a gambler who bets on "over" exceed 1/a with a probability
 above a (Ville's inequality; e-values: Shafer 2021, Ramdas et al. 2023), whatever the noise. The wealth is a
-mixture of three fixed bets. Screening clears a case, in two or three pairs, or makes it a suspect; it breaks
-nothing, since a pair of processes may differ for good by where their memory happened to lie.
+mixture of three fixed bets. Screening clears a case in two pairs that agree, or in two of three, or makes it a
+suspect; it breaks nothing, since a pair of processes may differ for good by where their memory happened to lie.
 
 *Settling* takes fresh pairs of processes, one log ratio each. Under "as fast as the margin allows" these lie
 symmetrically around it, because which process is which is drawn by lot: Wilcoxon's signed-rank test is then
@@ -30,7 +30,12 @@ BETS = (0.6, 0.75, 0.9)
 """Shares of blocks on one side that the gambler bets on."""
 
 CLEAR_RATE = 0.05
-"""One-sided rate at which a case that is too slow may be let pass; also of the screening's printed ends."""
+"""One-sided rate at which a case that is too slow may be let pass."""
+
+PAIR_CLEAR_RATE = 0.135
+"""The same of one pair of the screening: that two of three do it is `CLEAR_RATE` then (3 p^2 - 2 p^3)."""
+
+_MOST_SCREENED = 3
 
 
 class Look(NamedTuple):
@@ -66,12 +71,17 @@ _MOST_LOG_WEALTH = 600.0
 LEAST_DIFFERENCE_NS = 100.0
 """A difference below this (or below two ticks of the timer) is no slowdown, whatever its ratio."""
 
+ScreeningOutcome = Literal["clear", "suspect", "open"]
+
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """What the blocks of one pair of processes come to. The bounds are one-sided at `CLEAR_RATE`, as log ratios."""
+    """What the blocks of one pair of processes come to, as log ratios.
 
-    outcome: Literal["clear", "suspect", "open"]
+    The bounds are one-sided: the lower one at `CLEAR_RATE`, since it makes suspects, the upper at `PAIR_CLEAR_RATE`.
+    """
+
+    outcome: ScreeningOutcome
     low: float
     value: float
     high: float
@@ -99,27 +109,35 @@ class Gate:
             ValueError: there are no blocks.
         """
         limit = math.log1p(self.margin)
-        low, high = betting_bounds(blocks, CLEAR_RATE)
-        outcome: Literal["clear", "suspect", "open"] = "open"
+        low, _ = betting_bounds(blocks, CLEAR_RATE)
+        _, high = betting_bounds(blocks, PAIR_CLEAR_RATE)
+        outcome: ScreeningOutcome = "open"
         if high < limit:
             outcome = "clear"
         elif low > limit:
             outcome = "suspect"
         return Screening(outcome, low, median(blocks), high)
 
-    def agree(self, seen: Sequence[Screening]) -> bool:
-        """Say whether pairs that were screened tell enough of the same: two do, three do where two lie apart.
+    def screened(self, seen: Sequence[Screening]) -> ScreeningOutcome:
+        """Judge the pairs that were screened so far; "open" asks for another, of three at most.
 
-        A pair's own offset may hide a slowdown; that several hide it is less likely the more they agree.
+        Two that clear the case and lie no further apart than the margin do, or three that clear it: a pair's own
+        offset may hide a slowdown, and that several hide it is less likely the more they agree. One pair may leave it
+        open, where its own offset or a burst of other load speaks against unchanged code.
         """
-        values = [each.value for each in seen]
-        apart = max(values) - min(values) > math.log1p(self.margin)
-        return len(seen) >= (3 if apart else 2)
+        clear = [each.value for each in seen if each.outcome == "clear"]
+        not_clear = len(seen) - len(clear)
+        agree = len(clear) >= 2 and max(clear) - min(clear) <= math.log1p(self.margin)
+        if agree or len(clear) == _MOST_SCREENED:
+            return "clear"
+        over = any(each.outcome == "suspect" for each in seen)
+        return "suspect" if over or not_clear == 2 or len(seen) == _MOST_SCREENED else "open"
 
     def cleared(self, seen: Sequence[Screening], blocks: int) -> Slowdown:
-        """Return what a case comes to that screening cleared in every pair: the bounds that hold for all."""
+        """Return what a case comes to that was screened clear: the bounds that hold for every pair that clears it."""
         value = sum(each.value for each in seen) / len(seen)
-        low, high = min(each.low for each in seen), max(each.high for each in seen)
+        low = min(each.low for each in seen)
+        high = max(each.high for each in seen if each.outcome == "clear")
         return self._slowdown("holds", value, low, high, blocks, processes=len(seen))
 
     def settle(self, pairs: Sequence[float], old_ns: float, blocks: int) -> Slowdown | None:

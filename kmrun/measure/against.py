@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
 
 SCREEN_BLOCKS = 150
-SCREEN_S, LEANING_S = 1.0, 4.0
+SCREEN_S, LEANING_S = 0.6, 3.0
 """How long a pair may leave it open: longer where it leans to the good side, since fresh pairs would take longer."""
 
 PAIR_BLOCKS_LEAST, PAIR_BLOCKS, PAIR_BLOCKS_MOST, PAIR_S = 3, 8, 32, 0.25
 """Blocks of a fresh pair: as many as fit the time, at least eight where a block is short."""
 
 SCREEN_LEAST = 7
-"""Fewer blocks on one side decide nothing."""
+"""Fewer blocks make no suspect, so that a pair is not given up before."""
 
 SETTLE_S = {"cpu": 60.0, "cuda": 120.0, "rocm": 120.0}
 
@@ -181,16 +181,15 @@ class Comparison:
         return replace(found, median=middle, p95=slow)
 
     def _screen(self) -> Slowdown | None:
-        """Return what the case comes to where every pair clears it; None makes it a suspect."""
+        """Return what the case comes to where its pairs clear it; None makes it a suspect."""
         seen: list[Screening] = []
-        taken = 0
-        while not seen or not self._gate.agree(seen):
+        taken, outcome = 0, "open"
+        while outcome == "open":
             found, blocks = self._screen_pair()
-            if found.outcome != "clear":
-                return None
             seen.append(found)
             taken += blocks
-        return self._gate.cleared(seen, taken)
+            outcome = self._gate.screened(seen)
+        return self._gate.cleared(seen, taken) if outcome == "clear" else None
 
     def _screen_pair(self) -> tuple[Screening, int]:
         logs: list[float] = []

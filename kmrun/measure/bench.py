@@ -29,8 +29,8 @@ HOT_COPIES = 8
 MOST_KEPT, FEWEST_KEPT, KEPT_BYTES = 64, 1, 32 * 2**20
 """How many timed calls' outputs are kept to be compared, beside the last: as many as fit the bytes, within bounds."""
 KEPT_SHARE = 0.05
-MOST_HELD, HELD_BYTES = 6, 16 * 2**20
-"""Outputs of discarded calls that are held, so that the next ones lie elsewhere; larger ones do anyway."""
+MOST_HELD, HELD_BYTES, LONGEST_HELD_NS = 6, 16 * 2**20, 20e6
+"""Outputs of each turn's first call that are held, so that the next ones lie elsewhere; larger ones do anyway."""
 
 
 @dataclass(slots=True)
@@ -76,12 +76,15 @@ class Bench:
     timed: dict[str, Timed] = field(default_factory=dict)
     kept: list[Kept] = field(default_factory=list)
     _held: list[Any] = field(default_factory=list)
+    _moves_outputs: bool | None = None
+    """Whether each turn's outputs land in other memory; None before the first turn."""
 
     def stage(self, cold: bool, bytes_per_call: int) -> dict[str, Any]:
         """Make the copies. Returns how many, whether calls are cold, and by which means."""
         self.timed.clear()
         self.copies.clear()
         self._held.clear()
+        self._moves_outputs = None
         slots = sorted(self.contents)
         # Rotation cannot make cold what it cannot copy: state that `setup` made, and opaque arguments.
         flush_only = self.has_setup or is_opaque(self.contents[slots[0]])
@@ -176,29 +179,39 @@ class Bench:
         """Take `calls` samples after `discard` thrown away ones, as one side's turn in an alternated block."""
         timed = self.timed[key]
         with user_code(timed.loaded):
-            if discard and not self._held:
-                # All that will be held is new memory, whose pages are made as a call first writes to them. Not a timed
-                # call: how many of them there were went with the process.
-                for _ in range(MOST_HELD):
-                    self._hold_output(timed)
-            for _ in range(discard):
-                self._hold_output(timed)
-            return [timed.sampler.one()[0] for _ in range(calls)]
+            if self._moves_outputs is None:
+                self._moves_outputs = not self.flushes and self._fill_held(timed)
+            taken = [self._held_call(timed) if self._moves_outputs else timed.sampler.one()[0]]
+            taken += [timed.sampler.one()[0] for _ in range(discard + calls - 1)]
+            return taken[discard:]
 
-    def _hold_output(self, timed: Timed) -> None:
+    def _fill_held(self, timed: Timed) -> bool:
+        """Make all outputs that will be held: new memory, whose pages are made as a call first writes to them.
+
+        Not in timed calls: how many of them there were went with the process. Returns whether any will be held: none
+        of calls so long that this would cost more than the turns, nor outputs that lie elsewhere each time anyway.
+        """
+        for _ in range(MOST_HELD):
+            if self._held_call(timed) * timed.sampler.batch > LONGEST_HELD_NS or not self._held:
+                self._held.clear()
+                return False
+        return True
+
+    def _held_call(self, timed: Timed) -> float:
         """Make a call and keep what it returned for some turns, so that later outputs land in other memory.
 
         The allocator hands out the same block again and again, and how that block lies in the caches went with
-        the process: equal versions differed by a few percent for good.
+        the process: equal versions differed by a few percent for good. Returns the call's time in ns.
         """
         held: list[Any] = []
-        _, places = timed.sampler.one(held)
+        took, places = timed.sampler.one(held)
         if timed.sampler.after is not None:
             timed.sampler.after(places)
         if bytes_in(held) <= HELD_BYTES:
             self._held.append(held)
         if len(self._held) > MOST_HELD:
             self._held.pop(random.randrange(MOST_HELD))
+        return took
 
     def burst(self, key: str, calls: int) -> float:
         """Run calls back to back without flush or pause; return this side's own time for all of them in ns."""

@@ -26,13 +26,13 @@ class Turn:
 def turn_of(call_ns: float, on_cpu: bool, flushed: bool) -> Turn:
     """Return the turn for calls of this length.
 
-    On a CPU about 2 ms, one to eight calls, and long calls need no run-up; on a GPU 20 ms of device time after
+    On a CPU about 4 ms, one to eight calls, and long calls need no run-up; on a GPU 20 ms of device time after
     two calls that bring the clocks back up. One call where a CPU's flush before it costs more than the call.
     """
     if flushed:
         return Turn(1, 0)
     if on_cpu:
-        return Turn(max(1, min(8, round(2e6 / max(call_ns, 1.0)))), 1 if call_ns < 20e6 else 0)
+        return Turn(max(1, min(8, round(4e6 / max(call_ns, 1.0)))), 1 if call_ns < 3e6 else 0)
     return Turn(max(1, min(200, round(20e6 / max(call_ns, 1.0)))), 2)
 
 

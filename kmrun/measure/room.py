@@ -58,7 +58,7 @@ def _share(trial: "Trial") -> float:
     Where versions are only compared, their own processes are timed at length; the window shows that calls which are
     timed come out right, and their samples are added to its own.
     """
-    return 0.05 if trial.hurried else 0.25 if trial.run.options.quick else 1.0
+    return 0.02 if trial.hurried else 0.25 if trial.run.options.quick else 1.0
 
 
 def window_s(trial: "Trial", call_ns: float) -> float:

@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -28,34 +28,26 @@ from kmrun.measure.delivering import RunCeilings, ceiling_cache, delivered, key_
 from kmrun.measure.patience import patience
 from kmrun.measure.protocol import ChannelClosed
 from kmrun.measure.recovery import await_recovery
-from kmrun.measure.side import SIDE_ENVIRONMENT, Arenas, Died, Idle, Launcher, Side, Stopped, TimedOut
+from kmrun.measure.run_options import RunOptions
+from kmrun.measure.side import (
+    COMPARED_ENVIRONMENT,
+    SIDE_ENVIRONMENT,
+    Arenas,
+    Died,
+    Idle,
+    Launcher,
+    Side,
+    Stopped,
+    TimedOut,
+)
 from kmrun.measure.skipping import why_skipped
 from kmrun.measure.starting import OPEN_TIMEOUT_S, NotStarted, answer_of, answered, told
 from kmrun.measure.watch import Watch
-
-Isolation = Literal["auto", "paired", "serial", "inline"]
 
 Ask = Callable[..., Any]
 
 _FITS = "two processes fit on this device"
 _LEAVES_WRECKAGE = frozenset({"timeout", "signal", "killed", "exited", "device_error", "no_process"})
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What the command line says about measuring.
-
-    `seed` None takes one from the OS after the first kernel was loaded. `flush_l2` False times on hot caches.
-    `threads` None uses every core that the process may run on. `lock_clocks` holds a GPU's clock for the run.
-    """
-
-    isolation: Isolation = "auto"
-    seed: int | None = None
-    quick: bool = False
-    flush_l2: bool = True
-    hot_and_cold: bool = False
-    threads: int | None = None
-    lock_clocks: bool = False
 
 
 class Supervisor:
@@ -107,7 +99,8 @@ class Supervisor:
         with ExitStack() as opening:
             opening.callback(self._end_sides)
             self._arenas = Arenas()
-            self._launcher = Launcher(SIDE_ENVIRONMENT, self._folder)
+            compared = COMPARED_ENVIRONMENT if self.options.compared else {}
+            self._launcher = Launcher(SIDE_ENVIRONMENT | compared, self._folder)
             with patience("torch to find its devices", OPEN_TIMEOUT_S, self._tell):
                 kind = answered(self.judge(), "foresee", device=self._device_name)
             locking = self.options.lock_clocks

@@ -22,8 +22,9 @@ from kmrun.cli.baselining import SESSIONS
 from kmrun.core.baseline_gate import FIRST_SESSIONS, BaselineGate
 from kmrun.core.gate import LOOKS
 from kmrun.core.yardstick import Session
+from kmrun.measure.run_options import RunOptions
 from kmrun.measure.sessions import take_session
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.supervisor import Supervisor
 from kmrun.source.suite_plan import read_and_plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +56,7 @@ def take(path: Path, rounds: int, hogs: int, cache_mb: int) -> None:
     """Take the sessions and write them; a smaller cache than the machine's makes for fewer copies, and less time."""
     rows: list[dict[str, object]] = []
     repeats: dict[str, tuple[int, int]] = {}
-    with Supervisor("cpu", RunOptions(), str(ROOT / "suites")) as supervisor:
+    with Supervisor("cpu", RunOptions(compared=True), str(ROOT / "suites")) as supervisor:
         if cache_mb:
             supervisor.use_cache_bytes(cache_mb * 2**20)
         found = {case.id: supervisor.measure(case) for case in chosen()}

@@ -26,7 +26,8 @@ from kmrun.core.case import Argument, Case, Implementation, Reference, Timing
 from kmrun.core.gate import LIVE_LOOKS, Gate
 from kmrun.core.measurement import Measurement
 from kmrun.core.opponent import Opponent, Tree
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.run_options import RunOptions
+from kmrun.measure.supervisor import Supervisor
 
 KERNELS = {
     "softmax": ("torch.softmax(x, -1)", [("x", (512, 1024))]),
@@ -242,7 +243,7 @@ def main() -> None:
     deadline = time.monotonic() + options.minutes * 60
     with (
         tempfile.TemporaryDirectory() as place,
-        Supervisor("cpu", RunOptions(threads=options.threads), place) as running,
+        Supervisor("cpu", RunOptions(threads=options.threads, compared=True), place) as running,
     ):
         folder = Path(place).resolve()
         write_trees(folder, options.slowdown)

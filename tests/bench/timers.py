@@ -25,7 +25,8 @@ from pathlib import Path
 
 from kmrun.core.case import Argument, Case, Implementation, Timing
 from kmrun.core.statistics import median
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.run_options import RunOptions
+from kmrun.measure.supervisor import Supervisor
 
 KERNEL = """\
 import mmap, time, torch

@@ -108,6 +108,31 @@ def test_options_reach_the_supervisor(kmrun, suite, measuring):
 
 
 @pytest.mark.parametrize(
+    ("words", "compared"),
+    [
+        ((), False),
+        (("--compare", "r.json"), False),
+        (("--save-baseline",), True),
+        (("--against-baseline",), True),
+    ],
+)
+def test_only_what_is_held_against_the_times_of_other_processes_is_measured_for_that(
+    kmrun, suite, measuring, monkeypatch, words, compared
+):
+    measuring()
+    kmrun("adding.yaml", "--save", "r.json")
+    given = []
+
+    def opened(device, options, folder):
+        given.append(options.compared)
+        raise EnvironmentLacks("no such machine", "another")
+
+    monkeypatch.setattr(running, "make_supervisor", opened)
+    assert kmrun("adding.yaml", *words).code == 3
+    assert given == [compared]
+
+
+@pytest.mark.parametrize(
     ("words", "chosen"),
     [
         (("-k", TWO), [TWO]),

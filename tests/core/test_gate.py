@@ -13,6 +13,7 @@ from kmrun.core.gate import (
     CLEAR_RATE,
     LIVE_LOOKS,
     LOOKS,
+    PAIR_CLEAR_RATE,
     Gate,
     Screening,
     betting_bounds,
@@ -46,25 +47,37 @@ def test_wealth_is_worth_one_on_average_when_coins_are_fair(number):
     assert mean == pytest.approx(1.0)
 
 
-def test_seven_blocks_on_one_side_clear():
+def test_five_blocks_on_one_side_clear():
+    assert wins_needed(4, PAIR_CLEAR_RATE) is None
+    assert wins_needed(5, PAIR_CLEAR_RATE) == 5
+    assert gate().screen([0.0] * 4).outcome == "open"
+    assert gate().screen([0.0] * 5).outcome == "clear"
+
+
+def test_seven_blocks_on_the_other_side_make_a_suspect():
     assert wins_needed(6, CLEAR_RATE) is None
     assert wins_needed(7, CLEAR_RATE) == 7
-    assert gate().screen([0.0] * 6).outcome == "open"
-    assert gate().screen([0.0] * 7).outcome == "clear"
+    assert gate().screen([0.2] * 6).outcome == "open"
     assert gate().screen([0.2] * 7).outcome == "suspect"
 
 
-def test_pairs_that_lie_apart_want_a_third_and_the_widest_bounds_hold():
-    one = Screening("clear", -0.02, -0.01, 0.0)
-    near, far = Screening("clear", -0.03, -0.005, 0.01), Screening("clear", -0.3, -0.1, -0.05)
-    assert not gate().agree([one])
-    assert gate().agree([one, near])
-    assert not gate().agree([one, far])
-    assert gate().agree([one, far, near])
+def test_two_of_three_pairs_are_wrong_no_more_often_than_a_case_may_be():
+    def two_of_three(rate: float) -> float:
+        return 3 * rate**2 - 2 * rate**3
+
+    assert two_of_three(PAIR_CLEAR_RATE) <= CLEAR_RATE < two_of_three(PAIR_CLEAR_RATE + 0.001)
+
+
+def test_the_widest_bounds_of_the_pairs_that_clear_a_case_are_its_own():
+    one, near = Screening("clear", -0.02, -0.01, 0.0), Screening("clear", -0.03, -0.005, 0.01)
     found = gate().cleared([one, near], 14)
     assert (found.verdict, found.blocks, found.processes) == ("holds", 14, 2)
     assert found.slowdown == pytest.approx(math.expm1(-0.0075))
     assert (found.low, found.high) == (math.expm1(-0.03), math.expm1(0.01))
+    found = gate().cleared([one, Screening("open", -0.04, 0.0, 0.08), near], 100)
+    assert found.processes == 3
+    assert found.slowdown == pytest.approx(math.expm1(-0.005))
+    assert (found.low, found.high) == (math.expm1(-0.04), math.expm1(0.01))
 
 
 def test_a_pair_s_own_offset_hides_a_slowdown_less_often_in_two():
@@ -92,11 +105,11 @@ def test_betting_bounds_bracket_the_median_and_mirror(values):
 def test_screening_is_the_test_that_its_bounds_invert(values, margin):
     limit = math.log1p(margin)
     over, under = sum(value > limit for value in values), sum(value < limit for value in values)
-    needed = wins_needed(len(values), CLEAR_RATE)
+    to_clear, to_suspect = (wins_needed(len(values), rate) for rate in (PAIR_CLEAR_RATE, CLEAR_RATE))
     expected = "open"
-    if needed is not None and under >= needed:
+    if to_clear is not None and under >= to_clear:
         expected = "clear"
-    elif needed is not None and over >= needed:
+    elif to_suspect is not None and over >= to_suspect:
         expected = "suspect"
     assert gate(margin).screen(values).outcome == expected
 
@@ -186,14 +199,38 @@ def test_seven_live_pairs_clear_a_suspect_and_break_none():
     assert rule.settle([0.2 + 0.001 * place for place in range(10)], 1e6, 80).verdict == "broken"
 
 
-def test_pairs_that_lie_further_apart_than_the_margin_want_a_third():
-    def seen(*values: float) -> list[Screening]:
-        return [Screening("clear", value - 0.01, value, value + 0.01) for value in values]
+def clear(value: float) -> Screening:
+    return Screening("clear", value - 0.01, value, value + 0.01)
 
-    assert not gate().agree(seen(0.0))
-    assert gate().agree(seen(-0.01, 0.015))
-    assert not gate().agree(seen(-0.02, 0.012))
-    assert gate().agree(seen(-0.02, 0.012, 0.0))
+
+OPEN, OVER = Screening("open", -0.02, 0.02, 0.07), Screening("suspect", 0.04, 0.06, 0.08)
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome"),
+    [
+        ([clear(0.0)], "open"),
+        ([clear(-0.01), clear(0.015)], "clear"),
+        # Further apart than the margin: all three have to.
+        ([clear(-0.02), clear(0.012)], "open"),
+        ([clear(-0.02), clear(0.012), clear(0.0)], "clear"),
+        ([clear(-0.02), clear(0.012), OPEN], "suspect"),
+        # One may leave it open.
+        ([OPEN], "open"),
+        ([OPEN, clear(0.0)], "open"),
+        ([OPEN, clear(0.0), clear(0.01)], "clear"),
+        ([clear(0.0), OPEN, clear(0.01)], "clear"),
+        ([clear(0.0), OPEN, clear(-0.04)], "suspect"),
+        ([OPEN, OPEN], "suspect"),
+        ([clear(0.0), OPEN, OPEN], "suspect"),
+        # None may say that it is over.
+        ([OVER], "suspect"),
+        ([clear(0.0), OVER], "suspect"),
+        ([OPEN, clear(0.0), OVER], "suspect"),
+    ],
+)
+def test_two_pairs_that_agree_clear_a_case_and_a_third_decides_where_one_leaves_it_open(seen, outcome):
+    assert gate().screened(seen) == outcome
 
 
 def test_a_clear_slowdown_is_called_with_its_size():
@@ -242,20 +279,11 @@ class Machine:
 
     def run(self, rule: Gate) -> Slowdown:
         screened: list[Screening] = []
-        while not screened or not rule.agree(screened):
+        while rule.screened(screened) == "open":
             blocks = self.pair()
-            seen = next(
-                (
-                    found
-                    for number in range(1, 61)
-                    if (found := rule.screen(blocks[:number])).outcome != "open"
-                ),
-                None,
-            )
-            if seen is None or seen.outcome == "suspect":
-                break
-            screened.append(seen)
-        else:
+            looks = [rule.screen(blocks[:number]) for number in range(1, 61)]
+            screened.append(next((seen for seen in looks if seen.outcome != "open"), looks[-1]))
+        if rule.screened(screened) == "clear":
             return rule.cleared(screened, 60 * len(screened))
         pairs: list[float] = []
         while True:

@@ -8,7 +8,8 @@ import torch
 
 from kmrun.core.case import Argument, Case, Implementation, Output, Reference, Timing
 from kmrun.core.statistics import median
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.run_options import RunOptions
+from kmrun.measure.supervisor import Supervisor
 
 pytestmark = [
     pytest.mark.gpu,

@@ -11,8 +11,9 @@ from kmrun.core.gate import Gate, undecided
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.errors import EnvironmentLacks
 from kmrun.measure.against import Comparison, compare, hurried
+from kmrun.measure.run_options import RunOptions
 from kmrun.measure.side import Side
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.supervisor import Supervisor
 from kmrun.measure.version import Version
 from support.repositories import git
 

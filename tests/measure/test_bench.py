@@ -6,6 +6,7 @@ import pytest
 
 from kmrun.core.case import Argument, Case, Implementation, Reference
 from kmrun.core.plain import to_plain
+from kmrun.measure import bench
 from kmrun.measure.bench import MOST_HELD
 from kmrun.measure.exchange import Arena, HostStorage
 from kmrun.measure.operations import Operations
@@ -54,8 +55,25 @@ def test_all_outputs_that_will_be_held_exist_before_the_first_call_that_counts(s
     assert len(places) == (1 + 3) * batch
 
 
-def test_a_turn_of_long_calls_throws_none_away(side):
+def test_a_turn_of_long_calls_throws_none_away_and_moves_its_outputs_all_the_same(side):
+    made, places = side
+    made.turn("kernel", calls=2, discard=0)
+    places.clear()
+    for _ in range(10):
+        assert len(made.turn("kernel", calls=2, discard=0)) == 2
+    assert len(places) == 10 * 2 * made._bench.timed["kernel"].sampler.batch
+    assert len(set(places)) > 2
+
+
+@pytest.mark.parametrize(("bound", "value"), [("HELD_BYTES", 1024), ("LONGEST_HELD_NS", 1.0)])
+def test_nothing_is_held_of_large_outputs_and_of_long_calls(side, monkeypatch, bound, value):
+    monkeypatch.setattr(bench, bound, value)
     made, places = side
     places.clear()
-    made.turn("kernel", calls=2, discard=0)
-    assert len(places) == 2 * made._bench.timed["kernel"].sampler.batch
+    made.turn("kernel", calls=3, discard=1)
+    batch = made._bench.timed["kernel"].sampler.batch
+    assert len(places) == (1 + 1 + 3) * batch
+    places.clear()
+    made.turn("kernel", calls=3, discard=1)
+    assert len(places) == (1 + 3) * batch
+    assert not made._bench._held

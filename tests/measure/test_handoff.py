@@ -4,7 +4,8 @@ import pytest
 
 from kmrun.core.clause import HANDOFF_BIAS_MOST, handoff_doubt
 from kmrun.measure import handoff
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.run_options import RunOptions
+from kmrun.measure.supervisor import Supervisor
 
 
 def sides(*, first_after=1.0, second_after=1.0):

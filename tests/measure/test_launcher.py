@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from kmrun.measure.lifeline import children_of
 from kmrun.measure.protocol import ChannelClosed
-from kmrun.measure.side import Arenas, Launcher
+from kmrun.measure.run_options import RunOptions
+from kmrun.measure.side import COMPARED_ENVIRONMENT, Arenas, Launcher
+from kmrun.measure.supervisor import Supervisor
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "SOCK_SEQPACKET"), reason="a zygote needs Linux")
 
@@ -76,3 +79,25 @@ def test_a_zygote_that_is_gone_is_told() -> None:
     theirs.close()
     with ours, pytest.raises(ChannelClosed):
         Launcher._answer(ours, 1)
+
+
+@pytest.mark.parametrize(
+    ("compared", "own", "seen"),
+    [
+        (True, None, COMPARED_ENVIRONMENT["GLIBC_TUNABLES"]),
+        (False, None, None),
+        (True, "glibc.malloc.arena_max=1", "glibc.malloc.arena_max=1"),
+    ],
+)
+def test_only_what_is_compared_goes_without_malloc_s_cache_and_the_user_s_setting_wins(
+    compared, own, seen, monkeypatch
+) -> None:
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    if own is not None:
+        monkeypatch.setenv("GLIBC_TUNABLES", own)
+    with Supervisor("cpu", RunOptions(threads=1, compared=compared)) as running:
+        (zygote,) = children_of(os.getpid())
+        settings = Path(f"/proc/{zygote}/environ").read_bytes().decode().split("\0")
+        assert running.judge().pid in children_of(zygote)
+    found = dict(setting.split("=", 1) for setting in settings if setting)
+    assert found.get("GLIBC_TUNABLES") == seen

@@ -18,7 +18,8 @@ from kmrun.device.claim import Claim
 from kmrun.device.occupied import DeviceLock, HeldClock
 from kmrun.errors import EnvironmentLacks
 from kmrun.measure import supervisor, trial
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.run_options import RunOptions
+from kmrun.measure.supervisor import Supervisor
 from kmrun.source.catalogue import load_cards
 from support.cases import CEILINGS, GPU, make_case, make_found
 from support.fake_drivers import IMPATIENT, compiled, needs_compiler, run

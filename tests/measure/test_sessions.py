@@ -11,8 +11,9 @@ import pytest
 from kmrun.core.case import Argument, Case, Implementation, Reference, Timing
 from kmrun.core.measurement import Finding, Measurement
 from kmrun.core.yardstick import Session
+from kmrun.measure.run_options import RunOptions
 from kmrun.measure.sessions import session_of, take_session
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.supervisor import Supervisor
 
 pytest.importorskip("torch")
 

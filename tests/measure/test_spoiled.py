@@ -11,8 +11,9 @@ pytest.importorskip("torch")
 
 import torch
 
+from kmrun.measure.run_options import RunOptions
 from kmrun.measure.spoiled import Interpreter, limit_fault, limits
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.supervisor import Supervisor
 from support.sides import make_case, randn
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sides are forked on Linux")

@@ -14,7 +14,8 @@ import pytest
 from kmrun.core.case import Argument, Case, Check, Implementation, Output, Reference, Requires, Timing
 from kmrun.core.statistics import median
 from kmrun.errors import EnvironmentLacks
-from kmrun.measure.supervisor import RunOptions, Supervisor
+from kmrun.measure.run_options import RunOptions
+from kmrun.measure.supervisor import Supervisor
 
 pytest.importorskip("torch")
 
