@@ -21,9 +21,10 @@ from kmrun.core.case import Case, Output
 from kmrun.core.measurement import OutputCheck
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.statistics import median
-from kmrun.measure import checks, fork_guard, inputs, laid_out, machine, outputs, roles, selftest
+from kmrun.measure import checks, inputs, laid_out, machine, outputs, roles, selftest
 from kmrun.measure.bench import Bench
-from kmrun.measure.bound import Loaded, bind, evaluate_rival, load, user_code
+from kmrun.measure.bound import Loaded, evaluate_rival, load, user_code
+from kmrun.measure.called import call_once
 from kmrun.measure.copies import bytes_in, copy_tree, tensors_in
 from kmrun.measure.exchange import Arena, CannotCross
 from kmrun.measure.faults import SideFault
@@ -218,34 +219,20 @@ class Operations(VersionOperations, MachineOperations):
         Raises:
             SideFault: also when it wrote to an input that the suite does not say it mutates.
         """
-        case, loaded = self._now(), self._loaded[KERNEL]
-        named, grads = copy_tree(self._contents[slot]), copy_tree(self._grads[slot])
-        frozen = {name: value for name, value in named.items() if name not in case.mutates}
-        before = {name: [outputs.hash_bytes(t) for t in tensors_in(value)] for name, value in frozen.items()}
-        held = self._memory_held(reset=True)
-        begin, forks = _clock(), fork_guard.begin()
-        with machine.steady(loaded.who, loaded.fault), user_code(loaded):
-            bound = bind(case, loaded, named, grads, self._device)
-            result = bound.thunk()
-            fork_guard.end_if_child()
-            self._synchronize()
-            wall = _clock() - begin
-        if fork_guard.came_back(forks):
-            sentence = "the kernel forked, and its child came back as if it were the kernel"
-            raise SideFault("forked", sentence, "kernel")
-        peak = max(self._memory_held(peak=True) - held, 0)
-        for name, value in frozen.items():
-            if [outputs.hash_bytes(tensor) for tensor in tensors_in(value)] != before[name]:
-                sentence = f"the kernel wrote to its input {name!r}; declare `mutates: [{name}]` if it should"
-                raise SideFault("input_mutated", sentence, "kernel", outcome="fail")
-        with user_code(loaded):
-            found = bound.collect(result)
+        found = call_once(
+            self._now(),
+            self._loaded[KERNEL],
+            (copy_tree(self._contents[slot]), copy_tree(self._grads[slot])),
+            self._device,
+            self._synchronize,
+            self._memory_held,
+        )
         self._check_flags()
-        reply: dict[str, Any] = {"wall_ns": wall, "peak_bytes": peak + bytes_in(named)}
+        reply: dict[str, Any] = {"wall_ns": found.wall_ns, "peak_bytes": found.peak_bytes}
         if share:
-            reply["tree"], reply["next"] = self._share(found, at)
+            reply["tree"], reply["next"] = self._share(found.outputs, at)
         else:
-            reply["tree"], self._own = None, found
+            reply["tree"], self._own = None, found.outputs
         return reply
 
     def compare(self, slot: int, tree: dict[str, Any] | None, seed: int) -> list[dict[str, Any]]:
