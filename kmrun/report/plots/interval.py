@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kmrun.core.slowdown import Slowdown
-from kmrun.report.numbers import percent
+from kmrun.report.numbers import signed_percent
 from kmrun.report.plots.element import element, number, title
 
 WIDTH, HEIGHT = 150.0, 20.0
@@ -68,8 +68,4 @@ def interval(found: Slowdown, axis: Axis, css: str) -> str:
 
 def signed(slowdown: float) -> str:
     """Return a slowdown as people read it: `+3.1 %` is slower, `-2.0 %` faster, `0.0 %` rounds to neither."""
-    if abs(slowdown) < 0.0005:
-        return "0.0 %"
-    sign = "+" if slowdown >= 0 else "\N{MINUS SIGN}"
-    size = abs(slowdown)
-    return f"{sign}{size * 100:.1f} %" if size < 0.0995 else f"{sign}{percent(size)}"
+    return signed_percent(slowdown).replace("-", "\N{MINUS SIGN}")
