@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 LEAST = 20
 """What no terminal is narrower than, whatever it says."""
+_DOT, _NO_BREAK = " \N{MIDDLE DOT} ", "\N{NO-BREAK SPACE}"
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 
 
@@ -33,3 +34,10 @@ def _fitted(line: str, width: int) -> list[str]:
         indent = gap.end()
     indent = max(0, min(indent, width - max(len(word) for word in line.split())))  # no word is broken for it
     return textwrap.wrap(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+
+
+def facts_wrapped(line: str, width: int) -> list[str]:
+    """Return facts that dots part as lines of at most `width`, broken behind a dot where the facts are that short."""
+    facts = [fact if len(fact) > width // 2 else fact.replace(" ", _NO_BREAK) for fact in line.split(_DOT)]
+    joined = _DOT.replace(" ", _NO_BREAK, 1).join(facts)
+    return [part.replace(_NO_BREAK, " ") for part in textwrap.wrap(joined, width, subsequent_indent="  ")]

@@ -9,6 +9,7 @@ from kmrun.core.llm_ceiling import Decode
 from kmrun.core.llm_fit import usable_share
 from kmrun.core.llm_model import parameters
 from kmrun.report.columns import MISSING, WIDTH, Column, figures, render
+from kmrun.report.fitting import facts_wrapped
 from kmrun.source.llm_subject import Subject
 
 CLOSING = (
@@ -25,7 +26,7 @@ def text(
     per_watt: bool = False,
 ) -> str:
     """Return the answer as people read it: the model, the table, what is missing where, every assumption."""
-    lines = [*textwrap.wrap(title(subject, question), WIDTH, subsequent_indent="  "), ""]
+    lines = [*facts_wrapped(title(subject, question), WIDTH), ""]
     for table in _tables(*columns(question, answers, per_watt)):
         lines += [*render(table), ""]
     lines.pop()

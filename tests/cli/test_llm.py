@@ -56,8 +56,8 @@ def test_the_example_in_full(kmrun) -> None:
     ran = kmrun("llm", *words, "--cost", "h100-sxm=2.69")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
-        "gpt-oss-120b: 117 B parameters, 5.13 B read for a token · mxfp4: 63.2 GB of weights · 32k context:\n"
-        "  1.21 GB of cache a sequence · batch 16\n"
+        "gpt-oss-120b: 117 B parameters, 5.13 B read for a token · mxfp4: 63.2 GB of weights ·\n"
+        "  32k context: 1.21 GB of cache a sequence · batch 16\n"
         "\n"
         "card      needs     of  fits  longest  decode   each      seen  prefill  bound   $/h  tok/s  $/Mtok\n"
         "             GB     GB            ctx   tok/s  tok/s     tok/s    tok/s               per $    from\n"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmrun.report.fitting import fitted
+from kmrun.report.fitting import facts_wrapped, fitted
 
 WORDS = st.lists(
     st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=12), max_size=20
@@ -37,3 +37,16 @@ def test_no_word_is_lost_and_no_line_too_long(words: list[str], gap: str, width:
     lines = fitted(["  " + gap.join(words)], width)
     assert all(len(line) <= width for line in lines)
     assert " ".join(lines).split() == words
+
+
+def test_facts_are_parted_behind_a_dot_and_not_inside():
+    assert facts_wrapped("q4: 42 GB \N{MIDDLE DOT} 4k context \N{MIDDLE DOT} batch 1", 30) == [
+        "q4: 42 GB \N{MIDDLE DOT} 4k context \N{MIDDLE DOT}",
+        "  batch 1",
+    ]
+    assert facts_wrapped("batch 1 \N{MIDDLE DOT} 4k", 30) == ["batch 1 \N{MIDDLE DOT} 4k"]
+    assert facts_wrapped("one fact of more than half the width \N{MIDDLE DOT} b", 20) == [
+        "one fact of more",
+        "  than half the",
+        "  width \N{MIDDLE DOT} b",
+    ]
