@@ -99,8 +99,8 @@ class Supervisor:
         with ExitStack() as opening:
             opening.callback(self._end_sides)
             self._arenas = Arenas()
-            compared = COMPARED_ENVIRONMENT if self.options.compared else {}
-            self._launcher = Launcher(SIDE_ENVIRONMENT | compared, self._folder)
+            defaults = SIDE_ENVIRONMENT | (COMPARED_ENVIRONMENT if self.options.compared else {})
+            self._launcher = Launcher(defaults, self._folder)
             with patience("torch to find its devices", OPEN_TIMEOUT_S, self._tell):
                 kind = answered(self.judge(), "foresee", device=self._device_name)
             locking = self.options.lock_clocks
@@ -124,7 +124,8 @@ class Supervisor:
                 "isolation": self.isolation,
                 "isolation_reason": _FITS if self.options.isolation == "auto" else "asked for",
                 "threads": self.threads,
-                "openmp_spin_count": os.environ.get("GOMP_SPINCOUNT", SIDE_ENVIRONMENT["GOMP_SPINCOUNT"]),
+                "openmp_spin_count": os.environ.get("GOMP_SPINCOUNT", defaults["GOMP_SPINCOUNT"]),
+                "glibc_tunables": os.environ.get("GLIBC_TUNABLES", defaults.get("GLIBC_TUNABLES")),
                 "trust": "own",
                 "reference_reachable": True,
             }

@@ -101,3 +101,4 @@ def test_only_what_is_compared_goes_without_malloc_s_cache_and_the_user_s_settin
         assert running.judge().pid in children_of(zygote)
     found = dict(setting.split("=", 1) for setting in settings if setting)
     assert found.get("GLIBC_TUNABLES") == seen
+    assert running.environment["glibc_tunables"] == seen
