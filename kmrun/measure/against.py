@@ -29,6 +29,7 @@ from kmrun.errors import EnvironmentLacks
 from kmrun.measure import findings, handoff, origin
 from kmrun.measure.blocks import LEVELS, Blocks, turn_of
 from kmrun.measure.laid_out import LaidOut
+from kmrun.measure.looking import look_at_first_call, look_at_turns
 from kmrun.measure.origin import Origin
 from kmrun.measure.placement import cores_for
 from kmrun.measure.roles import KERNEL, have_setup
@@ -260,7 +261,8 @@ class Comparison:
             for who, version in living.items():
                 levels[who] = version.bring_up(self._inputs, cold, who ^ half)
                 if who == 1 and not self._looked:
-                    self._look_at_outputs(version)
+                    self._looked = True
+                    look_at_first_call(trial, version, self._inputs, self._gate.against)
                 version.stop()
             if not self._proven:
                 self._prove(living[0], living[1])
@@ -274,6 +276,8 @@ class Comparison:
             for kept, more in zip(self.calls, blocks.samples, strict=True):
                 kept.extend(more)
             self._mean_logs.extend(math.log(new / old) for new, old in blocks.means)
+            if not self._is_control:
+                look_at_turns(trial, living[0], living[1], self._inputs, self._gate.against)
         finally:
             for version in living.values():
                 version.kill()
@@ -289,35 +293,6 @@ class Comparison:
             return self._trial.run.start_others(2)
         except EnvironmentLacks as lacks:
             self._trial.over(findings.no_process(lacks))
-
-    def _look_at_outputs(self, old: Version) -> None:
-        """Label it where the old version computes something else, by the very check of the new one.
-
-        Raises:
-            VersionFailed: it ended, or writes to its inputs: then each call has others, and so has whoever gets its
-                copies in the next pair.
-        """
-        self._looked = True
-        trial, name = self._trial, self._gate.against
-        compared = trial.has_checks and not trial.inline
-        limit, at = trial.case.first_call_timeout_s, self._inputs.end
-        try:
-            called = old.ask("call", limit, slot=LAST_SLOT, share=compared, at=at)
-        except VersionFailed as failed:
-            if not old.alive or failed.finding.code == "input_mutated":
-                raise
-            trial.label(f"{name}: {failed.finding.sentence}")
-            return
-        if not compared:
-            return
-        judge = trial.side_of_judge()
-        if trial.run.on_cpu:
-            judge.wake()
-        found = trial.judge("compare", slot=LAST_SLOT, tree=called["tree"], seed=self._inputs.seed)
-        if trial.run.on_cpu:
-            judge.stop()
-        if not all(each["check"]["ok"] for each in found):
-            trial.label(f"{name} computes something else")
 
     def _prove(self, new: Version, old: Version) -> None:
         """Hold each version's code against its tree.

@@ -17,10 +17,13 @@ from kmrun.measure.copies import (
     copy_tree,
     how_many,
     is_opaque,
+    kept_alive,
     refill_tree,
+    same_bytes,
     shuffled_contents,
+    tensors_in,
 )
-from kmrun.measure.faults import SideFault
+from kmrun.measure.faults import SideFault, written_to
 from kmrun.measure.timer import Budget, Flusher, Rotation, Sampler, Stopwatch, Window
 
 LONG_NS = 100e6
@@ -31,6 +34,9 @@ MOST_KEPT, FEWEST_KEPT, KEPT_BYTES = 64, 1, 32 * 2**20
 KEPT_SHARE = 0.05
 MOST_HELD, HELD_BYTES, LONGEST_HELD_NS = 6, 16 * 2**20, 20e6
 """Outputs of each turn's first call that are held, so that the next ones lie elsewhere; larger ones do anyway."""
+
+LOOKED_AT_BYTES = 16 * 2**20
+"""How much of the copies is looked at for what calls wrote to them."""
 
 
 @dataclass(slots=True)
@@ -75,7 +81,8 @@ class Bench:
     flushes: bool = False
     timed: dict[str, Timed] = field(default_factory=dict)
     kept: list[Kept] = field(default_factory=list)
-    _held: list[Any] = field(default_factory=list)
+    _held: list[tuple[list[int], list[Any]]] = field(default_factory=list)
+    """Samples of turns: which copies were used, and what the calls returned."""
     _moves_outputs: bool | None = None
     """Whether each turn's outputs land in other memory; None before the first turn."""
 
@@ -207,11 +214,47 @@ class Bench:
         took, places = timed.sampler.one(held)
         if timed.sampler.after is not None:
             timed.sampler.after(places)
-        if bytes_in(held) <= HELD_BYTES:
-            self._held.append(held)
+        if kept_alive(held) <= HELD_BYTES:
+            self._held.append((places, held))
         if len(self._held) > MOST_HELD:
             self._held.pop(random.randrange(MOST_HELD))
         return took
+
+    def of_turns(self, key: str) -> list[Kept]:
+        """Return outputs of turns: of one more sample, taken as they were, and of those that are held still."""
+        timed = self.timed[key]
+        with user_code(timed.loaded):
+            results: list[Any] = []
+            _, places = timed.sampler.one(results)
+            found = [self._one_of(timed, places, results)]
+            if timed.sampler.after is not None:
+                timed.sampler.after(places)
+            if self.case.mutates or any(output.arg is not None for output in self.case.outputs or ()):
+                return found  # what is held was written again since
+            most = KEPT_BYTES // max(bytes_in(found[0].outputs), 1)
+            return found + [self._one_of(timed, *held) for held in self._held[: max(most - 1, 0)]]
+
+    def _one_of(self, timed: Timed, places: Sequence[int], results: Sequence[Any]) -> Kept:
+        choice = random.randrange(len(places))
+        collected = timed.bounds[places[choice]].collect(results[choice])
+        return Kept(self.holds[places[choice]], copy_tree(collected))
+
+    def refuse_written(self) -> None:
+        """Look at the copies, a random part where there are many, for what calls wrote to them.
+
+        Raises:
+            SideFault: one is no longer what its slot holds, in an argument that the suite does not say is mutated.
+        """
+        left = LOOKED_AT_BYTES
+        for place in random.sample(range(len(self.copies)), len(self.copies)):
+            copy, content = self.copies[place], self.contents[self.holds[place]]
+            for name in copy.keys() - set(self.case.mutates):
+                pairs = zip(tensors_in(copy[name]), tensors_in(content[name]), strict=True)
+                if not all(same_bytes(one, other) for one, other in pairs):
+                    raise written_to(name)
+            left -= bytes_in(copy)
+            if left <= 0:
+                return
 
     def burst(self, key: str, calls: int) -> float:
         """Run calls back to back without flush or pause; return this side's own time for all of them in ns."""

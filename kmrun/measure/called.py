@@ -11,7 +11,7 @@ from kmrun.core.case import Case
 from kmrun.measure import fork_guard, machine, outputs
 from kmrun.measure.bound import Loaded, bind, user_code
 from kmrun.measure.copies import bytes_in, tensors_in
-from kmrun.measure.faults import SideFault
+from kmrun.measure.faults import SideFault, written_to
 
 _clock = time.perf_counter_ns
 
@@ -64,8 +64,7 @@ def call_once(
     peak = max(memory_held(peak=True) - held, 0)
     for name, value in frozen.items():
         if _hashes(value) != before[name]:
-            sentence = f"the kernel wrote to its input {name!r}; declare `mutates: [{name}]` if it should"
-            raise SideFault("input_mutated", sentence, "kernel", outcome="fail")
+            raise written_to(name)
     with user_code(loaded):
         found = bound.collect(result)
     return Called(wall, peak + bytes_in(named), found)

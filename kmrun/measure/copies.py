@@ -5,6 +5,7 @@ the copying. Each tensor still has a storage of its own, exactly as long as it n
 within a page (64 bytes), since buffers that agree in their low address bits collide in the cache's sets.
 """
 
+import math
 import mmap
 import secrets
 from collections.abc import Iterator, Mapping
@@ -85,6 +86,25 @@ def storage_span(tensor: torch.Tensor) -> int:
     return last + 1
 
 
+def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether the storage that two tensors of one layout reach over holds the same bytes."""
+    left, right = _bytes_of(one), _bytes_of(other)
+    if left.numel() != right.numel():
+        return False
+    aligned = left.storage_offset() % 8 == right.storage_offset() % 8 == 0
+    whole = left.numel() // 8 * 8 if aligned else 0
+    # By words: byte by byte it takes some three times as long.
+    if whole and not torch.equal(left[:whole].view(torch.int64), right[:whole].view(torch.int64)):
+        return False
+    rest: bool = torch.equal(left[whole:], right[whole:])
+    return rest
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    span = torch.as_strided(tensor.detach(), (storage_span(tensor),), (1,), tensor.storage_offset())
+    return span.view(torch.uint8)
+
+
 def tensors_in(tree: Any) -> Iterator[torch.Tensor]:
     """Yield every tensor of a tree of containers, in order."""
     if isinstance(tree, torch.Tensor):
@@ -100,6 +120,23 @@ def tensors_in(tree: Any) -> Iterator[torch.Tensor]:
 def bytes_in(tree: Any) -> int:
     """Return the storage bytes that the tensors of a tree reach over."""
     return sum(storage_span(tensor) * tensor.element_size() for tensor in tensors_in(tree))
+
+
+def kept_alive(tree: Any) -> float:
+    """Return the bytes of memory that a tree of results keeps alive, as far as can be seen; infinite where unknown.
+
+    A view keeps all of its storage; what is no tensor (an array of another library) may say its bytes.
+    """
+    if isinstance(tree, torch.Tensor):
+        return tree.untyped_storage().nbytes() if tree.layout == torch.strided else math.inf
+    if isinstance(tree, Mapping):
+        return sum(map(kept_alive, tree.values()))
+    if isinstance(tree, list | tuple):
+        return sum(map(kept_alive, tree))
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return 0
+    nbytes = getattr(tree, "nbytes", None)
+    return nbytes if isinstance(nbytes, int) and getattr(tree, "base", None) is None else math.inf
 
 
 def copy_tree(tree: Any, pool: Pool | None = None, *, fill: bool = True) -> Any:

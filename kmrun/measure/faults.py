@@ -52,6 +52,12 @@ class SideFault(Exception):
         return Finding(self.code, self.sentence, self.fault, self.outcome, self.detail)
 
 
+def written_to(name: str) -> SideFault:
+    """Return the fault of a kernel that wrote to an input of its that the suite does not say it mutates."""
+    sentence = f"the kernel wrote to its input {name!r}; declare `mutates: [{name}]` if it should"
+    return SideFault("input_mutated", sentence, "kernel", outcome="fail")
+
+
 OWN_CODE = str(Path(__file__).resolve().parents[1])
 
 

@@ -29,7 +29,6 @@ from kmrun.measure.copies import bytes_in, copy_tree, tensors_in
 from kmrun.measure.exchange import Arena, CannotCross
 from kmrun.measure.faults import SideFault
 from kmrun.measure.laid_out import LaidOut
-from kmrun.measure.machine_operations import MachineOperations
 from kmrun.measure.placement import Placement
 from kmrun.measure.provenance import search_first
 from kmrun.measure.references import references
@@ -37,6 +36,7 @@ from kmrun.measure.roles import KERNEL, REFERENCE
 from kmrun.measure.seen import Seen
 from kmrun.measure.spoiled import Interpreter, limit_fault
 from kmrun.measure.timer import Budget
+from kmrun.measure.turn_operations import TurnOperations
 from kmrun.measure.version_operations import VersionOperations
 
 _clock = time.perf_counter_ns
@@ -45,7 +45,7 @@ TIMED = frozenset({"prepare", "warm_up", "window", "turn", "burst", "ceilings", 
 """Operations that time something."""
 
 
-class Operations(VersionOperations, MachineOperations):
+class Operations(VersionOperations, TurnOperations):
     """The state of a side. Methods are operations: plain arguments in, plain results out."""
 
     def __init__(self, arena: Arena, vault: Arena, progress: Callable[[str], None]) -> None:
@@ -331,23 +331,6 @@ class Operations(VersionOperations, MachineOperations):
             "host_ns": median(watch.host_ns) if watch.host_ns else None,
         }
 
-    def turn(self, key: str, calls: int, discard: int) -> list[float]:
-        """Take one side's turn in an alternated block."""
-        return self._benched().slot(key, calls, discard)
-
-    def burst(self, key: str, calls: int) -> float:
-        """Time calls back to back, for the supervisor to hold against its own clock."""
-        return self._benched().burst(key, calls)
-
-    def show_kept(self, index: int, share: bool, at: int = 0) -> dict[str, Any]:
-        """Hand over the outputs of a kept timed call and the slot it ran on."""
-        kept = self._benched().kept[index]
-        if share:
-            tree, after = self._share(kept.outputs, at)
-            return {"slot": kept.slot, "tree": tree, "next": after}
-        self._own = kept.outputs
-        return {"slot": kept.slot, "tree": None}
-
     def placed(self, op: str) -> AbstractContextManager[None]:
         """Return what spreads the threads over the cores of a CPU while an operation times something."""
         if self._device.type != "cpu" or op not in TIMED:
@@ -379,11 +362,6 @@ class Operations(VersionOperations, MachineOperations):
         if self._case is None:
             raise ValueError("no case was begun")
         return self._case
-
-    def _benched(self) -> Bench:
-        if self._bench is None:
-            raise ValueError("nothing was staged")
-        return self._bench
 
     def _compared(self, slot: int, got: dict[str, torch.Tensor], seed: int) -> tuple[OutputCheck, ...]:
         expected = self._expected.get(slot, {"high": {}, "same": {}})

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import torch
 
 from kmrun.core.measurement import OutputCheck
-from kmrun.measure.copies import bytes_in, storage_span
+from kmrun.measure.copies import bytes_in, same_bytes
 
 MOST_BYTES = 64 * 2**20
 """Larger outputs are not held: of those few are compared."""
@@ -48,9 +48,4 @@ class Seen:
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     layouts = [(tensor.dtype, tensor.shape, tensor.stride(), tensor.device) for tensor in (one, other)]
-    return layouts[0] == layouts[1] and torch.equal(_bits(one), _bits(other))
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    span = torch.as_strided(tensor.detach(), (storage_span(tensor),), (1,), tensor.storage_offset())
-    return span.view(torch.uint8)
+    return layouts[0] == layouts[1] and same_bytes(one, other)

@@ -291,9 +291,16 @@ class Trial(Asking):
         Raises:
             Over: they are wrong.
         """
-        found = self.judge("compare", slot=slot, tree=tree, seed=self._seeds[slot])
+        self.take_checks(self.judge("compare", slot=slot, tree=tree, seed=self._seeds[slot]))
+
+    def take_checks(self, found: list[dict[str, Any]], where: str = "") -> None:
+        """Note what a judge found of outputs; `where` begins the sentence on wrong ones.
+
+        Raises:
+            Over: they are wrong.
+        """
         self._checks.extend(from_plain(OutputCheck, each["check"]) for each in found)
-        wrong = [each["sentence"] for each in found if not each["check"]["ok"]]
+        wrong = [where + each["sentence"] for each in found if not each["check"]["ok"]]
         if wrong:
             self.over(findings.wrong_result(wrong))
 

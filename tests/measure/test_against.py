@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -154,6 +155,53 @@ def test_an_old_version_that_writes_to_its_inputs_decides_nothing(supervisor, ve
     assert seen.findings == ()
     assert (seen.slowdown.verdict, seen.slowdown.slowdown) == ("inconclusive", None)
     assert seen.slowdown.reason.startswith("the other version wrote to its input 'x'")
+
+
+COUNTED = """import os
+tally = os.open(os.path.join(os.path.dirname(__file__), "tally"), os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+os.write(tally, b"x")
+process = os.fstat(tally).st_size
+os.close(tally)
+calls = []"""
+"""Lets a kernel know which process of its version it is in."""
+
+
+@pytest.mark.parametrize(
+    ("isolation", "mode"), [("paired", "forward"), ("inline", "forward"), ("paired", "backward")]
+)
+def test_a_version_that_is_wrong_in_a_later_process_alone_is_wrong(versions, isolation, mode):
+    """Its faster wrong calls would be called no slowdown, and its right ones were the only ones checked."""
+    wrong = "return torch.exp(x) if process < 3 else torch.expm1(2 * x)"
+    changes = {}
+    if mode == "backward":
+        changes["mode"] = mode
+        changes["arguments"] = (Argument("x", "randn", shape=(64, 1024), dtype="fp32", requires_grad=True),)
+    new, opponent = versions(wrong, SLOW, COUNTED, **changes)
+    with Supervisor("cpu", RunOptions(isolation=isolation, threads=1)) as running:
+        running.use_cache_bytes(2**20)
+        seen = running.measure(new, opponent=opponent)
+    (finding,) = seen.findings
+    assert (finding.code, finding.fault, finding.outcome) == ("wrong_result", "kernel", "fail")
+    assert finding.sentence.startswith("in a call that was timed beside HEAD~1: ")
+    assert (seen.correct, seen.slowdown) == (False, None)
+    assert len((Path(new.folder) / "tally").read_text()) == 3
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_version_that_writes_to_its_inputs_late_is_found_out(supervisor, versions, is_new):
+    late = "calls.append(0); out = torch.exp(x); process > 1 and len(calls) > 20 and x[0].zero_(); return out"
+    if not is_new:
+        late = late.replace("process > 1 and ", "")
+    new, opponent = versions(*((late, SLOW) if is_new else (PLAIN, late)), COUNTED)
+    seen = supervisor.measure(new, opponent=opponent)
+    if is_new:
+        (finding,) = seen.findings
+        assert (finding.code, finding.outcome) == ("input_mutated", "fail")
+        assert seen.slowdown is None
+    else:
+        assert seen.findings == ()
+        assert (seen.slowdown.verdict, seen.slowdown.slowdown) == ("inconclusive", None)
+        assert seen.slowdown.reason.startswith("the other version wrote to its input 'x'")
 
 
 def test_memory_that_waits_for_the_next_copies_skips_no_case(versions, monkeypatch):

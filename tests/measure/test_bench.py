@@ -1,14 +1,20 @@
 """Turns in alternated blocks: which calls count, and in which memory their outputs lie."""
 
+import math
 import os
+from contextlib import nullcontext
+from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
 
 from kmrun.core.case import Argument, Case, Implementation, Reference
 from kmrun.core.plain import to_plain
 from kmrun.measure import bench
 from kmrun.measure.bench import MOST_HELD
 from kmrun.measure.exchange import Arena, HostStorage
+from kmrun.measure.faults import SideFault
 from kmrun.measure.operations import Operations
 
 KERNEL = """
@@ -77,3 +83,47 @@ def test_nothing_is_held_of_large_outputs_and_of_long_calls(side, monkeypatch, b
     made.turn("kernel", calls=3, discard=1)
     assert len(places) == (1 + 3) * batch
     assert not made._bench._held
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["torch.empty(1 << 23)[: x.numel()]", "np.empty(1 << 23, np.float32)[: x.numel()]", "Opaque()"],
+)
+def test_nothing_is_held_of_what_keeps_much_memory_alive_or_does_not_say(side, body):
+    made, _ = side
+    scope = {"torch": torch, "np": np, "Opaque": object}
+    exec(f"def work(x):\n    return {body}", scope)
+    made._loaded["kernel"] = replace(made._loaded["kernel"], function=scope["work"])
+    made.prepare("kernel")
+    made.turn("kernel", calls=3, discard=1)
+    assert not made._bench._held
+
+
+def test_outputs_of_turns_are_those_that_are_held_and_of_one_more_call(side):
+    made, places = side
+    made.turn("kernel", calls=3, discard=1)
+    places.clear()
+    found = made._bench.of_turns("kernel")
+    assert len(places) == made._bench.timed["kernel"].sampler.batch
+    assert len(found) == 1 + MOST_HELD
+    assert all(torch.equal(each.outputs["o"], found[0].outputs["o"]) for each in found)
+    assert len({each.outputs["o"].data_ptr() for each in found}) == len(found)
+
+
+def test_only_as_many_outputs_of_turns_are_shown_as_fit(side, monkeypatch):
+    made, _ = side
+    monkeypatch.setattr(bench, "KEPT_BYTES", 1)
+    made.turn("kernel", calls=3, discard=1)
+    assert len(made._bench.of_turns("kernel")) == 1
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_copy_that_was_written_to_is_refused_unless_that_is_declared(side, declared):
+    made, _ = side
+    bench_of = made._bench
+    bench_of.refuse_written()
+    if declared:
+        bench_of.case = replace(bench_of.case, mutates=("x",))
+    bench_of.copies[-1]["x"][-1] = math.nan
+    with nullcontext() if declared else pytest.raises(SideFault, match="wrote to its input 'x'"):
+        bench_of.refuse_written()

@@ -50,6 +50,18 @@ def test_any_other_bit_is_looked_at(one, other):
     assert held({"y": one}).verdicts(0, {"y": other}) is None
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 16, 17])
+@pytest.mark.parametrize("start", [0, 1, 8])
+def test_every_byte_counts_wherever_a_tensor_begins(count, start):
+    base = torch.arange(40, dtype=torch.uint8)
+    y, same = base[start : start + count], base[start : start + count].clone()
+    assert held({"y": y}).verdicts(0, {"y": same}) is PASSED
+    for place in range(count):
+        other = same.clone()
+        other[place] ^= 1
+        assert held({"y": y}).verdicts(0, {"y": other}) is None
+
+
 def test_another_slot_or_other_names_are_looked_at():
     y = torch.randn(5)
     seen = held({"y": y})

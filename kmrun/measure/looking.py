@@ -1,0 +1,77 @@
+"""What two versions compute in their fresh processes: what is timed there must be right there. No torch.
+
+A kernel may be right where it was checked and wrong in another process: what it tunes, draws or compiles when it
+is loaded comes out anew each time, and what it counts or remembers goes on in turns that are longer than checks.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from kmrun.measure.roles import KERNEL
+from kmrun.measure.version import Inputs, Version, VersionFailed
+
+if TYPE_CHECKING:
+    from kmrun.measure.trial import Trial
+
+
+def look_at_first_call(trial: "Trial", old: Version, inputs: Inputs, name: str) -> None:
+    """Label it where the old version computes something else, by the very check of the new one.
+
+    Args:
+        trial: of the case.
+        old: the old version, before its first turn.
+        inputs: what it got.
+        name: what the old version is called.
+
+    Raises:
+        VersionFailed: it ended, or writes to its inputs: then each call has others, and so has whoever gets its
+            copies in the next pair.
+    """
+    compared = trial.has_checks and not trial.inline
+    limit = trial.case.first_call_timeout_s
+    try:
+        called = old.ask("call", limit, slot=inputs.slot, share=compared, at=inputs.end)
+    except VersionFailed as failed:
+        if not old.alive or failed.finding.code == "input_mutated":
+            raise
+        trial.label(f"{name}: {failed.finding.sentence}")
+        return
+    if compared and not all(each["check"]["ok"] for each in _compared(trial, inputs, called["tree"])):
+        trial.label(f"{name} computes something else")
+
+
+def look_at_turns(trial: "Trial", new: Version, old: Version, inputs: Inputs, name: str) -> None:
+    """Check outputs of the new version's turns, and that neither version wrote to the inputs that both get.
+
+    Raises:
+        VersionFailed: one ended, or wrote to its inputs.
+        Over: the new version computed something wrong.
+    """
+    old.wake()
+    old.ask("show_turns", key=KERNEL, outputs=False)
+    old.stop()
+    new.wake()
+    shown = new.ask("show_turns", key=KERNEL, outputs=trial.has_checks, share=not trial.inline, at=inputs.end)
+    told = f"in a call that was timed beside {name}: "
+    if trial.inline and trial.has_checks:
+        trial.take_checks(_compared_by_itself(trial, new, inputs), told)
+    new.stop()
+    for tree in shown:
+        trial.take_checks(_compared(trial, inputs, tree), told)
+
+
+def _compared(trial: "Trial", inputs: Inputs, tree: Any) -> list[dict[str, Any]]:
+    judge = trial.side_of_judge()
+    if trial.run.on_cpu:
+        judge.wake()
+    found: list[dict[str, Any]] = trial.judge("compare", slot=inputs.slot, tree=tree, seed=inputs.seed)
+    if trial.run.on_cpu:
+        judge.stop()
+    return found
+
+
+def _compared_by_itself(trial: "Trial", new: Version, inputs: Inputs) -> list[dict[str, Any]]:
+    limit = trial.case.first_call_timeout_s
+    if trial.has_reference:
+        new.ask("expect", limit, slot=inputs.slot)
+    found: list[dict[str, Any]] = new.ask("compare", limit, slot=inputs.slot, tree=None, seed=inputs.seed)
+    return found
