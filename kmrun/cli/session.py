@@ -26,6 +26,7 @@ from kmrun.core.verdict import Judgement, judge
 from kmrun.errors import KmrunError
 from kmrun.report.progress import Progress
 from kmrun.report.words import axes_label
+from kmrun.source.findable import may_exist
 from kmrun.store.repository import git_state, toplevel
 
 
@@ -163,6 +164,31 @@ class Outcome:
     """The exit code of what the companion could not do, where every verdict is well."""
 
 
+@dataclass
+class _Delivered:
+    """What the machine delivers: measured before the first case whose code may be there, and again after them all.
+
+    Where nothing can be timed, nobody waits for it.
+    """
+
+    supervisor: Supervising
+    around: Progress
+    dtypes: tuple[str, ...]
+    before: Ceilings | None = None
+
+    def before_a_case(self, wanted: bool) -> Ceilings:
+        """Return what is known, measured now where it is wanted and was not yet."""
+        if self.before is None and wanted:
+            self.around.start("measuring what this machine delivers")
+            self.before = self.supervisor.open_ceilings(self.dtypes)
+        return self.before or Ceilings()
+
+    def again(self) -> Ceilings:
+        """Measure it once more, and return the larger of both."""
+        self.around.start("measuring once more what this machine delivers")
+        return self.supervisor.close_ceilings()
+
+
 class Session:
     """Runs suites; `save` is called with all documents after every case.
 
@@ -229,23 +255,17 @@ class Session:
             ]
             for suite in suites:
                 self._companion.open(suite)
-            ceilings: Ceilings | None = None
+            delivered = _Delivered(supervisor, around, _dtypes(every))
             progress, here = self._progress(len(every)), []
             try:
                 for (job, cases), suite in zip(selected, suites, strict=True):
                     going = self._start(job, cases, suite, device, card)
                     here.append(going)
-                    if ceilings is None and every:
-                        # From here on there is a document, so that an interrupt leaves one.
-                        around.start("measuring what this machine delivers")
-                        ceilings = supervisor.open_ceilings(_dtypes(every))
-                    going.ceilings = ceilings or Ceilings()
-                    self._measure(going, supervisor, progress)
+                    self._measure(going, supervisor, progress, delivered)
             finally:
                 progress.close()
-            if every:
-                around.start("measuring once more what this machine delivers")
-                final = supervisor.close_ceilings()
+            if delivered.before is not None:
+                final = delivered.again()
                 for going in here:
                     going.held_against(final)
                 here[-1].tick()  # the last waits for them, as the first did
@@ -302,15 +322,21 @@ class Session:
             root=toplevel(Path(job.folder)),
         )
 
-    def _measure(self, going: _Going, supervisor: Supervising, progress: Progress) -> None:
+    def _measure(
+        self, going: _Going, supervisor: Supervising, progress: Progress, delivered: "_Delivered"
+    ) -> None:
         for case in going.cases:
-            progress.start(f"{case.kernel} {axes_label(case.axes, case.shown_axes)}".strip())
             opponent = self._companion.opponent(going.suite, case)
+            # The document was begun before, so that an interrupt leaves one.
+            going.ceilings = delivered.before_a_case(may_exist(case))
+            progress.start(f"{case.kernel} {axes_label(case.axes, case.shown_axes)}".strip())
             if opponent is None:
                 found = supervisor.measure(case, progress.phase)
             else:
                 found = supervisor.measure(case, progress.phase, opponent)
             try:
+                if found.samples_ns:  # there after all: an earlier case's code may have made it
+                    going.ceilings = delivered.before_a_case(True)
                 found = self._companion.measured(
                     going.suite, case, found, going.ceilings, supervisor, progress.phase
                 )

@@ -198,6 +198,16 @@ def test_no_suite_there(kmrun, suite, measuring, words, said):
     assert said in ran.err
 
 
+def test_a_mistyped_target_is_told_without_waiting_for_ceilings(kmrun, suite):
+    ran = kmrun(suite, "--device", "cpu", "--json")
+    assert ran.code == 2
+    document = json.loads(ran.out)
+    missing = f"target 'kernels.py:add': no file {suite.parent / 'kernels.py'}"
+    assert [case["reasons"][0]["sentence"] for case in document["cases"]] == [missing] * 2
+    assert document["complete"]
+    assert document["ceilings"] == {"bandwidths": [], "matmuls": [], "cache_bandwidths": [], "wall_s": 0.0}
+
+
 def test_save_writes_the_document(kmrun, suite, measuring):
     measuring()
     assert kmrun("adding.yaml", "--save", "out.json").code == 0

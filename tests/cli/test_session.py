@@ -9,8 +9,8 @@ from kmrun.cli.companion import Companion
 from kmrun.cli.interrupts import interrupt_once
 from kmrun.cli.session import Job, Session
 from kmrun.core.card import Card
-from kmrun.core.case import Peak
-from kmrun.core.measurement import Bandwidth
+from kmrun.core.case import Implementation, Peak
+from kmrun.core.measurement import Bandwidth, Finding
 from kmrun.core.score import score
 from kmrun.errors import EnvironmentLacks
 from kmrun.measure.side import SideBug
@@ -87,6 +87,65 @@ def test_the_ceilings_of_the_whole_run_count():
     (result,) = Watched(FakeSupervisor(after=after)).run(job()).results
     assert result.cases[0].ceiling_fraction == pytest.approx(0.25)
     assert result.ceilings.bandwidths[0].gb_per_s == 40.0
+
+
+def mistyped(case):
+    return replace(case, folder="/", implementation=Implementation("add", "kmrun/no/such.py:add"))
+
+
+MISSING = make_found(
+    samples_ns=(), rivals=(), correct=None, findings=(Finding("target_missing", "no file", "suite", "error"),)
+)
+
+
+def test_where_no_case_s_code_is_there_nobody_waits_for_ceilings():
+    fake = FakeSupervisor({"add[n=1]": MISSING, "add[n=2]": MISSING})
+    outcome = Watched(fake).run(job(of=[mistyped(case) for case in cases(1, 2)]))
+    assert fake.asked == ["enter", "add[n=1]", "add[n=2]", "exit"]
+    (result,) = outcome.results
+    assert (result.complete, result.ceilings.bandwidths) == (True, ())
+    assert [entry.verdict for entry in result.cases] == ["error", "error"]
+    assert results.parse(json.loads(results.render([result])), "saved") == result
+
+
+def test_ceilings_wait_for_the_first_case_whose_code_may_be_there():
+    one, two, three = cases(1, 2, 3)
+    fake = FakeSupervisor({"add[n=1]": MISSING, "add[n=3]": MISSING})
+    first, second = (
+        Watched(fake).run(job("a", of=[mistyped(one)]), job("b", of=[two, mistyped(three)])).results
+    )
+    assert fake.asked == ["enter", "add[n=1]", ("open", ("fp32",)), "add[n=2]", "add[n=3]", "close", "exit"]
+    assert first.ceilings == second.ceilings
+    assert first.ceilings.bandwidths
+    assert second.cases[0].ceiling_fraction is not None
+
+
+def test_a_case_that_is_timed_against_all_expectation_has_its_ceilings():
+    given = []
+
+    class Notes(Companion):
+        def measured(self, suite, case, found, ceilings, supervisor, phase):
+            given.append(ceilings)
+            return found
+
+    watched = Watched()
+    watched.session._companion = Notes()
+    (result,) = watched.run(job(of=[mistyped(case) for case in cases(1, 2)])).results
+    assert watched.supervisors[0].asked == [
+        *("enter", "add[n=1]", ("open", ("fp32",)), "add[n=2]", "close", "exit")
+    ]
+    assert given == [CEILINGS, CEILINGS]
+    assert all(entry.ceiling_fraction is not None for entry in result.cases)
+
+
+def test_an_interrupt_of_ceilings_after_a_case_loses_no_case():
+    class Impatient(FakeSupervisor):
+        def open_ceilings(self, dtypes):
+            raise KeyboardInterrupt
+
+    outcome = Watched(Impatient()).run(job(of=[mistyped(case) for case in cases(1, 2)]))
+    assert outcome.interrupted
+    assert [entry.id for entry in outcome.results[0].cases] == ["add[n=1]"]
 
 
 def test_the_wall_time_has_the_ceilings_and_what_the_companion_does_at_the_end(monkeypatch):
