@@ -48,6 +48,21 @@ class Asking:
         """What is left of the time that the kernel's own calls share, in seconds."""
         return self.deadline - time.monotonic()
 
+    @property
+    def has_reference(self) -> bool:
+        """Whether there is anything to compare with."""
+        return self.case.reference is not None
+
+    @property
+    def has_checks(self) -> bool:
+        """Whether anything can be said about the outputs: a reference, or a property that they must have."""
+        return self.has_reference or self.judges_properties
+
+    @property
+    def judges_properties(self) -> bool:
+        """Whether a function of the suite looks at inputs and outputs together."""
+        return any(check.metric == "property" for check in self.case.checks.values())
+
     def kernel(self, op: str, timeout_s: float | None = None, **arguments: Any) -> Any:
         """Ask the kernel's side; its end is the kernel's fault.
 

@@ -55,8 +55,8 @@ def look_at_turns(trial: "Trial", new: Version, old: Version, inputs: Inputs, na
     if trial.inline and trial.has_checks:
         trial.take_checks(_compared_by_itself(trial, new, inputs), told)
     new.stop()
-    for tree in shown:
-        trial.take_checks(_compared(trial, inputs, tree), told)
+    for each in () if trial.inline else shown:
+        trial.take_checks(_compared(trial, inputs, each["tree"]), told)
 
 
 def _compared(trial: "Trial", inputs: Inputs, tree: Any) -> list[dict[str, Any]]:

@@ -1,14 +1,15 @@
 """A case measured against yardsticks in a fresh process, for baselines. No torch.
 
-Nothing is compared here: the case passed its checks just before, in the same run. What differs from process to
-process is where memory lies, what was allocated before, which code got inlined; so each session has its own.
+The case passed its checks just before, in the same run. What differs from process to process is where memory lies,
+what was allocated before, which code got inlined; so each session has its own. It may also be what a kernel tunes or
+draws when it is loaded: one call of what was timed is checked, too.
 """
 
 import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kmrun.core.case import Case, Output
 from kmrun.core.measurement import Finding, Measurement
@@ -100,10 +101,24 @@ class _Again(Asking):
         with self.only_kernel():
             level = self._warmed(found)
             session = self._window() if alone else self._beside_yardsticks(found, level, repeats)
+            shown = self.kernel("show_turns", key=KERNEL, outputs=self.has_checks, share=not self.inline)
+        for each in shown[:1]:
+            self._check(each["slot"], each["tree"])
         self.kernel("end")
         if not self.inline:
             self.judge("end")
         return session
+
+    def _check(self, slot: int, tree: Any) -> None:
+        if self.has_reference:
+            if self.case.mode == "forward":
+                self.judge("load", key=REFERENCE)
+            self.judge("expect", slot=slot)
+        seed = self.run.case_seed(self.case, slot)
+        found = self.judge("compare", slot=slot, tree=tree, seed=seed)
+        wrong = [f"in a fresh process: {each['sentence']}" for each in found if not each["check"]["ok"]]
+        if wrong:
+            self.over(findings.wrong_result(wrong))
 
     def _warmed(self, found: Measurement) -> float:
         """Stage and warm up the kernel as its own window did; return the level in ns per call."""

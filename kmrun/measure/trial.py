@@ -129,21 +129,6 @@ class Trial(Asking):
         self.deadline = time.monotonic() + self.case.case_timeout_s
 
     @property
-    def has_reference(self) -> bool:
-        """Whether there is anything to compare with."""
-        return self.case.reference is not None
-
-    @property
-    def has_checks(self) -> bool:
-        """Whether anything can be said about the outputs: a reference, or a property that they must have."""
-        return self.has_reference or self.judges_properties
-
-    @property
-    def judges_properties(self) -> bool:
-        """Whether a function of the suite looks at inputs and outputs together."""
-        return any(check.metric == "property" for check in self.case.checks.values())
-
-    @property
     def wants_cold(self) -> bool:
         """Whether calls are to find their data in no cache."""
         return self.case.timing.l2 == "cold" and self.run.options.flush_l2

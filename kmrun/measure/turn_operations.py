@@ -22,7 +22,7 @@ class TurnOperations(MachineOperations):
     def show_turns(
         self, key: str, outputs: bool = True, share: bool = False, at: int = 0
     ) -> list[dict[str, Any]]:
-        """Hand over outputs of turns; without `share` one set, for this side itself to compare.
+        """Hand over outputs of turns, each with its slot; without `share` one set, for this side itself to compare.
 
         Raises:
             SideFault: a call wrote to an input that the suite does not say it mutates.
@@ -31,9 +31,11 @@ class TurnOperations(MachineOperations):
         if outputs:
             kept = self._benched().of_turns(key)
             self._own = kept[0].outputs
-            for each in kept if share else ():
-                tree, at = self._share(each.outputs, at)
-                shown.append(tree)
+            for each in kept if share else kept[:1]:
+                tree = None
+                if share:
+                    tree, at = self._share(each.outputs, at)
+                shown.append({"slot": each.slot, "tree": tree})
         self._benched().refuse_written()
         return shown
 

@@ -112,6 +112,18 @@ def test_a_host_that_is_killed_costs_one_session_and_is_blamed_for_no_other(supe
     assert (taken.code, taken.fault) == ("exited", "kernel")
 
 
+@pytest.mark.parametrize("isolation", ["paired", "inline"])
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_kernel_that_is_wrong_in_a_fresh_process_has_no_session(supervisor, isolation, alone):
+    found = replace(FOUND, isolation=isolation)
+    wrong = replace(case("add").reference, implementation=Implementation("reference", "torch:mul"))
+    finding = take(supervisor, replace(case("add"), reference=wrong), found, alone)
+    assert isinstance(finding, Finding)
+    assert (finding.code, finding.fault, finding.outcome) == ("wrong_result", "kernel", "fail")
+    assert finding.sentence.startswith("in a fresh process: o")
+    assert isinstance(take(supervisor, replace(case("add"), reference=None), found, alone), Session)
+
+
 def test_serial_isolation_has_no_sessions():
     taken = take(SimpleNamespace(isolation="serial"), case("add"))
     assert (taken.code, taken.outcome) == ("not_alternated", "inconclusive")
