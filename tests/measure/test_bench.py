@@ -12,7 +12,7 @@ import torch
 from kmrun.core.case import Argument, Case, Implementation, Reference
 from kmrun.core.plain import to_plain
 from kmrun.measure import bench
-from kmrun.measure.bench import MOST_HELD
+from kmrun.measure.bench import MOST_HELD, MOST_SHOWN
 from kmrun.measure.exchange import Arena, HostStorage
 from kmrun.measure.faults import SideFault
 from kmrun.measure.operations import Operations
@@ -105,7 +105,7 @@ def test_outputs_of_turns_are_those_that_are_held_and_of_one_more_call(side):
     places.clear()
     found = made._bench.of_turns("kernel")
     assert len(places) == made._bench.timed["kernel"].sampler.batch
-    assert len(found) == 1 + MOST_HELD
+    assert len(found) == 1 + MOST_SHOWN
     assert all(torch.equal(each.outputs["o"], found[0].outputs["o"]) for each in found)
     assert len({each.outputs["o"].data_ptr() for each in found}) == len(found)
 
