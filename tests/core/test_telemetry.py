@@ -32,6 +32,12 @@ def test_power_and_energy_need_a_second() -> None:
     assert long.energy_mj_per_call(0) is None
 
 
+@given(st.floats(0, 1e4), st.integers(1, 40))
+def test_equal_readings_are_told_as_they_were_read(figure: float, count: int) -> None:
+    found = telemetry(series(count, utilisation=figure, power_w=figure), 0.0, max(1.0, (count - 1) / 10))
+    assert {found.utilisation, found.power_w} <= {figure, None}
+
+
 def test_the_energy_counter_stands_over_power_readings() -> None:
     seen = [Reading(at / 10, power_w=999.0, energy_j=5000 + 7.0 * at) for at in range(21)]
     assert telemetry(seen, 0.0, 2.0).power_w == pytest.approx(70)

@@ -1,6 +1,8 @@
 """Threads on cores of their own while something is timed, free before and after."""
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -93,10 +95,36 @@ def test_a_team_with_room_to_move_is_left_to_the_scheduler(cores: set[int]) -> N
 
 
 def test_work_in_the_threads_that_were_there_changes_nothing(cores: set[int]) -> None:
-    placement = Placement(64)
-    with placement.spread(look=True):
-        assert sum(range(3_000_000))
-    assert placement.possible
+    # In a process of its own: here other tests' children may be reaped meanwhile, and count.
+    code = """
+from kmrun.measure.placement import Placement
+placement = Placement(64)
+with placement.spread(look=True):
+    assert sum(range(3_000_000))
+assert placement.possible
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_a_thread_did_before_it_was_looked_at_does_not_count_when_it_ends(cores: set[int]) -> None:
+    code = """
+import threading
+from kmrun.measure.placement import Placement
+stop, worked = threading.Event(), threading.Event()
+def work():
+    sum(range(3_000_000))
+    worked.set()
+    stop.wait()
+thread = threading.Thread(target=work)
+thread.start()
+worked.wait()
+placement = Placement(64)
+with placement.spread(look=True):
+    stop.set()
+    thread.join()
+assert placement.possible
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_team_that_leaves_cores_free_is_given_as_many_by_lot(cores: set[int]) -> None:
