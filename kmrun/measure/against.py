@@ -34,7 +34,7 @@ from kmrun.measure.origin import Origin
 from kmrun.measure.placement import cores_for
 from kmrun.measure.roles import KERNEL, have_setup
 from kmrun.measure.side import Idle, Side
-from kmrun.measure.version import Entrant, Inputs, Version, VersionFailed
+from kmrun.measure.version import Drawing, Entrant, Inputs, Version, VersionFailed
 from kmrun.store.packages import module_in, packages_in
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ ROOM = 4
 _LABEL_RATE = 0.01
 """How often a label about a case's slow calls may be wrong."""
 
-LAST_SLOT = 2
-"""The drawing that the judge still holds when all else of a case is done."""
+SLOTS = (2, 3)
+"""The drawings that versions are compared on: what the kernel was last checked on, and one more."""
 
 OTHER: findings.Who = ("the other version", "suite")
 
@@ -331,17 +331,22 @@ def _with_copy(seen: Origin, entrant: Entrant) -> Origin:
 
 
 def _inputs(trial: "Trial") -> Inputs:
-    """Pack what the kernel was last checked on into the arena, for all pairs; inline, sides draw it themselves."""
-    seed = trial.seed_of(LAST_SLOT)
+    """Pack what versions are compared on into the arena, for all pairs; inline, sides draw it themselves."""
+    for slot in SLOTS[1:]:
+        trial.draw_another(slot)
+    drawings = [Drawing(slot, trial.seed_of(slot)) for slot in SLOTS]
     if trial.inline:
-        return Inputs(LAST_SLOT, seed)
+        return Inputs(tuple(drawings))
     if not trial.run.on_cpu:
         # Fresh sides never mapped the judge's arena on the device: these inputs go through host memory. The
         # kernel's side did, and is done; a new one will settle it anew.
         trial.leave_kernel()
         trial.judge("drop_arena")
-    shown = trial.judge("show_inputs", slot=LAST_SLOT)
-    return Inputs(LAST_SLOT, seed, shown["tree"], shown["next"])
+    end = 0
+    for at, drawing in enumerate(drawings):
+        shown = trial.judge("show_inputs", slot=drawing.slot, at=end)
+        drawings[at], end = replace(drawing, tree=shown["tree"]), shown["next"]
+    return Inputs(tuple(drawings), end)
 
 
 def _with_copies(trial: "Trial", inputs: Inputs, cases: tuple[Case, Case]) -> Inputs:
@@ -350,7 +355,7 @@ def _with_copies(trial: "Trial", inputs: Inputs, cases: tuple[Case, Case]) -> In
         return inputs
     if any(case.mutates or have_setup(case) for case in cases):
         return inputs
-    ready = trial.judge("lay_out", slot=LAST_SLOT, at=inputs.end, bytes_per_call=trial.bytes_per_call())
+    ready = trial.judge("lay_out", slots=SLOTS, at=inputs.end, bytes_per_call=trial.bytes_per_call())
     return inputs if ready is None else replace(inputs, copies=ready, end=from_plain(LaidOut, ready).end)
 
 

@@ -15,12 +15,12 @@ from kmrun.measure.copies import (
     Pool,
     bytes_in,
     copy_tree,
+    dealt,
     how_many,
     is_opaque,
     kept_alive,
     refill_tree,
     same_bytes,
-    shuffled_contents,
     tensors_in,
 )
 from kmrun.measure.faults import SideFault, written_to
@@ -108,20 +108,20 @@ class Bench:
                 # Hot then, and honestly so: thousands of small copies would time the interpreter's own misses.
                 count = min(count, HOT_COPIES)
         self.pool.reset(Pool.room(self.contents[slots[0]], count))
-        self.holds = shuffled_contents(count, slots)
+        self.holds = dealt(count, slots)
         self.copies = [copy_tree(self.contents[slot], self.pool) for slot in self.holds]
         means = "flush" if self.flushes else "rotation" if self.cold else "none"
         return {"copies": count, "cold": self.cold, "means": means}
 
-    def take_copies(self, copies: list[dict[str, Any]], slot: int) -> dict[str, Any]:
-        """Rotate over copies that are there already, cold, of one slot's content; as `stage`."""
-        self.copies, self.holds = copies, [slot] * len(copies)
+    def take_copies(self, copies: list[dict[str, Any]], holds: list[int]) -> dict[str, Any]:
+        """Rotate over copies that are there already, cold, each of its slot's content; as `stage`."""
+        self.copies, self.holds = copies, holds
         self.cold, self.flushes = True, False
         return {"copies": len(copies), "cold": True, "means": "rotation"}
 
     def refresh(self) -> None:
         """Deal the contents to the copies anew, under the same pointers; recorded forward passes are run again."""
-        for place, slot in enumerate(shuffled_contents(len(self.copies), sorted(self.contents))):
+        for place, slot in enumerate(dealt(len(self.copies), sorted(self.contents))):
             if slot != self.holds[place] or self.case.mutates:
                 self._refill(place, slot)
 

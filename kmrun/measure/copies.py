@@ -7,13 +7,16 @@ within a page (64 bytes), since buffers that agree in their low address bits col
 
 import math
 import mmap
+import random
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 MOST_COPIES = 8192
+_AGAIN = 0.125
+"""How often a copy holds what the one before it holds."""
 _POOL_STEP = 256 * 2**20
 _LINE = 64
 _PAGE = 4096
@@ -211,8 +214,20 @@ def how_many(bytes_per_copy: int, cache_bytes: int, memory_bytes: int) -> tuple[
     return count, count >= wanted
 
 
-def shuffled_contents(copies: int, contents: list[int]) -> list[int]:
-    """Return which content each copy holds: all of them equally often, in an order nobody can know before."""
-    order = [contents[index % len(contents)] for index in range(copies)]
-    secrets.SystemRandom().shuffle(order)
+def dealt(copies: int, contents: Sequence[int], seed: int | None = None) -> list[int]:
+    """Return which content each copy holds: another than the copy before, but now and then the same.
+
+    What remembers its last content finds it seldom, and what counts its calls instead of looking loses step.
+
+    Args:
+        copies: how many there are, one at least, in the order in which calls use them.
+        contents: what there is to hold, each once.
+        seed: of the order; by default nobody can know it before.
+    """
+    chance = random.Random(secrets.randbits(64) if seed is None else seed)
+    order = [chance.choice(contents)]
+    while len(order) < copies:
+        others = [each for each in contents if each != order[-1]]
+        again = not others or chance.random() < _AGAIN
+        order.append(order[-1] if again else chance.choice(others))
     return order

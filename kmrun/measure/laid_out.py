@@ -5,23 +5,34 @@ rotates over one half, so that none finds warm what the other has just read. The
 pair, since where memory lies can make one of them faster for good.
 """
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from kmrun.measure.copies import Pool, bytes_in, copy_tree, how_many, is_opaque
+from kmrun.measure.copies import Pool, bytes_in, copy_tree, dealt, how_many, is_opaque
 from kmrun.measure.exchange import HostStorage, aligned
 
 
 @dataclass(frozen=True, slots=True)
 class LaidOut:
-    """Where they lie in the arena: from byte `at` on two halves of `half_bytes`, with `count` copies each."""
+    """Where they lie in the arena: from byte `at` on two halves of `half_bytes`, with `count` copies each.
+
+    `slots` are those whose contents they hold, `seed` decides which holds which: the same in both halves.
+    """
 
     at: int
     count: int
     half_bytes: int
+    slots: tuple[int, ...]
+    seed: int
+
+    @property
+    def holds(self) -> list[int]:
+        """The slot whose content each copy of a half holds."""
+        return dealt(self.count, self.slots, self.seed)
 
     def begin_of(self, half: int) -> int:
         """Return the first byte of a half."""
@@ -34,7 +45,7 @@ class LaidOut:
 
 
 def lay_out(
-    contents: Mapping[str, Any],
+    contents: Mapping[int, Mapping[str, Any]],
     storage: HostStorage,
     at: int,
     bytes_per_call: int,
@@ -44,30 +55,31 @@ def lay_out(
     """Write the copies for two versions; None where too few fit to keep calls cold, or these cannot be copied.
 
     Args:
-        contents: the inputs by name.
+        contents: the inputs by name, of each slot.
         storage: of the arena.
         at: first byte that is free there.
         bytes_per_call: what a call moves, outputs included.
         cache_bytes: the last-level cache, through which both versions' copies pass in turn.
         memory_bytes: what may be spent in all.
     """
-    if is_opaque(contents):
+    one = next(iter(contents.values()))
+    if is_opaque(one):
         return None
-    touched = max(bytes_in(contents), 1)
+    touched = max(bytes_in(one), 1)
     count, enough = how_many(max(touched, bytes_per_call), cache_bytes // 2, memory_bytes // 2)
     if not enough:
         return None
-    found = LaidOut(aligned(at), count, Pool.room(contents, count))
+    found = LaidOut(aligned(at), count, Pool.room(one, count), tuple(contents), secrets.randbits(32))
     storage.holds(found.end)
     for half in (0, 1):
         pool = Pool(torch.device("cpu"), storage.view(found.begin_of(half), found.half_bytes))
-        for _ in range(count):
-            copy_tree(contents, pool)
+        for slot in found.holds:
+            copy_tree(contents[slot], pool)
     return found
 
 
 def take(
-    found: LaidOut, half: int, contents: Mapping[str, Any], storage: HostStorage
+    found: LaidOut, half: int, contents: Mapping[int, Mapping[str, Any]], storage: HostStorage
 ) -> list[dict[str, Any]]:
     """Return the copies of one half.
 
@@ -75,6 +87,6 @@ def take(
     read would pay for a page fault each time. One that changes them was found out in its first call.
     """
     pool = Pool(torch.device("cpu"), storage.region(found.begin_of(half), found.half_bytes))
-    copies = [copy_tree(contents, pool, fill=False) for _ in range(found.count)]
+    copies = [copy_tree(contents[slot], pool, fill=False) for slot in found.holds]
     pool.look()
     return copies

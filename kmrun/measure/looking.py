@@ -7,7 +7,7 @@ is loaded comes out anew each time, and what it counts or remembers goes on in t
 from typing import TYPE_CHECKING, Any
 
 from kmrun.measure.roles import KERNEL
-from kmrun.measure.version import Inputs, Version, VersionFailed
+from kmrun.measure.version import Drawing, Inputs, Version, VersionFailed
 
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
@@ -28,14 +28,15 @@ def look_at_first_call(trial: "Trial", old: Version, inputs: Inputs, name: str) 
     """
     compared = trial.has_checks and not trial.inline
     limit = trial.case.first_call_timeout_s
+    drawing = inputs.drawings[0]
     try:
-        called = old.ask("call", limit, slot=inputs.slot, share=compared, at=inputs.end)
+        called = old.ask("call", limit, slot=drawing.slot, share=compared, at=inputs.end)
     except VersionFailed as failed:
         if not old.alive or failed.finding.code == "input_mutated":
             raise
         trial.label(f"{name}: {failed.finding.sentence}")
         return
-    if compared and not all(each["check"]["ok"] for each in _compared(trial, inputs, called["tree"])):
+    if compared and not all(each["check"]["ok"] for each in _compared(trial, drawing, called["tree"])):
         trial.label(f"{name} computes something else")
 
 
@@ -53,25 +54,25 @@ def look_at_turns(trial: "Trial", new: Version, old: Version, inputs: Inputs, na
     shown = new.ask("show_turns", key=KERNEL, outputs=trial.has_checks, share=not trial.inline, at=inputs.end)
     told = f"in a call that was timed beside {name}: "
     if trial.inline and trial.has_checks:
-        trial.take_checks(_compared_by_itself(trial, new, inputs), told)
+        trial.take_checks(_compared_by_itself(trial, new, inputs.of(shown[0]["slot"])), told)
     new.stop()
     for each in () if trial.inline else shown:
-        trial.take_checks(_compared(trial, inputs, each["tree"]), told)
+        trial.take_checks(_compared(trial, inputs.of(each["slot"]), each["tree"]), told)
 
 
-def _compared(trial: "Trial", inputs: Inputs, tree: Any) -> list[dict[str, Any]]:
+def _compared(trial: "Trial", drawing: Drawing, tree: Any) -> list[dict[str, Any]]:
     judge = trial.side_of_judge()
     if trial.run.on_cpu:
         judge.wake()
-    found: list[dict[str, Any]] = trial.judge("compare", slot=inputs.slot, tree=tree, seed=inputs.seed)
+    found: list[dict[str, Any]] = trial.judge("compare", slot=drawing.slot, tree=tree, seed=drawing.seed)
     if trial.run.on_cpu:
         judge.stop()
     return found
 
 
-def _compared_by_itself(trial: "Trial", new: Version, inputs: Inputs) -> list[dict[str, Any]]:
+def _compared_by_itself(trial: "Trial", new: Version, drawing: Drawing) -> list[dict[str, Any]]:
     limit = trial.case.first_call_timeout_s
     if trial.has_reference:
-        new.ask("expect", limit, slot=inputs.slot)
-    found: list[dict[str, Any]] = new.ask("compare", limit, slot=inputs.slot, tree=None, seed=inputs.seed)
+        new.ask("expect", limit, slot=drawing.slot)
+    found: list[dict[str, Any]] = new.ask("compare", limit, slot=drawing.slot, tree=None, seed=drawing.seed)
     return found

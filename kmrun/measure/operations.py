@@ -277,14 +277,15 @@ class Operations(VersionOperations, TurnOperations):
         )
         if ready is None:
             return self._bench.stage(cold, bytes_per_call)
-        (slot,) = self._contents
-        copies = laid_out.take(from_plain(LaidOut, ready), half, self._contents[slot], self._arena.host)
-        return self._bench.take_copies(copies, slot)
+        found = from_plain(LaidOut, ready)
+        return self._bench.take_copies(
+            laid_out.take(found, half, self._contents, self._arena.host), found.holds
+        )
 
-    def lay_out(self, slot: int, at: int, bytes_per_call: int) -> dict[str, Any] | None:
-        """Write copies of a slot for two versions into the arena, from byte `at` on; None where that cannot be."""
+    def lay_out(self, slots: list[int], at: int, bytes_per_call: int) -> dict[str, Any] | None:
+        """Write copies for two versions into the arena, from byte `at` on; None where that cannot be."""
         found = laid_out.lay_out(
-            self._visible(slot),
+            {slot: self._visible(slot) for slot in slots},
             self._arena.host,
             at,
             bytes_per_call,

@@ -197,12 +197,22 @@ class Trial(Asking):
             return drawn
         if not self.inline:
             self.kernel("receive", slot=slot, tree=drawn["tree"])
-        if self.case.reference is not None:
+        self._expect(slot)
+        if self.has_reference and slot == 0:
+            self.test_tolerance(slot)
+        return drawn
+
+    def draw_another(self, slot: int) -> None:
+        """Draw one more slot's inputs in the judge when the kernel's side is done; inline, only choose their seed."""
+        seed = self.new_seed(slot)
+        if not self.inline:
+            self.judge("draw", slot=slot, seed=seed, share=False)
+            self._expect(slot)
+
+    def _expect(self, slot: int) -> None:
+        if self.has_reference:
             self.progress(f"reference {slot + 1}")
             self.learn(self.judge("expect", slot=slot))
-            if slot == 0:
-                self.test_tolerance(slot)
-        return drawn
 
     def new_seed(self, slot: int) -> int:
         """Return the seed of a slot, noted for the result."""

@@ -39,16 +39,32 @@ class VersionFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """The inputs that both versions get, bit by bit: where they lie in the arena, or the seed that draws them."""
+class Drawing:
+    """Inputs of one slot: where they lie in the arena, or the seed that draws them."""
 
     slot: int
     seed: int
     tree: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What both versions get, bit by bit: several drawings, so that a call's content is another than the last's."""
+
+    drawings: tuple[Drawing, ...]
     end: int = 0
     """First byte of the arena behind them."""
     copies: dict[str, Any] | None = None
     """Where copies for both versions lie ready (`LaidOut`), behind that; None where each makes its own."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether they lie in the arena; else each version draws them itself."""
+        return all(drawing.tree is not None for drawing in self.drawings)
+
+    def of(self, slot: int) -> Drawing:
+        """Return the drawing of a slot."""
+        return next(drawing for drawing in self.drawings if drawing.slot == slot)
 
 
 class Version:
@@ -84,8 +100,9 @@ class Version:
             # Both versions' copies pass through the one cache in turn: half for each is as cold.
             self._tell("share_cache", users=2)
         self._tell("begin", case=to_plain(self._case))
-        if inputs.tree is not None:
-            self._tell("receive", slot=inputs.slot, tree=inputs.tree)
+        if inputs.shared:
+            for drawing in inputs.drawings:
+                self._tell("receive", slot=drawing.slot, tree=drawing.tree)
             self._stage(inputs, cold, half)
 
     def settled(self) -> None:
@@ -105,11 +122,12 @@ class Version:
         """
         first = self._case.first_call_timeout_s
         self.ask("load", first, key=KERNEL)
-        if inputs.tree is None:
+        if not inputs.shared:
             if self._case.reference is not None:
                 # An incoming gradient is drawn as the reference's output.
                 self.ask("load", first, key=REFERENCE)
-            self.ask("draw", first, slot=inputs.slot, seed=inputs.seed, share=False)
+            for drawing in inputs.drawings:
+                self.ask("draw", first, slot=drawing.slot, seed=drawing.seed, share=False)
             self._stage(inputs, cold, half)
             self.settled()
         self.ask("prepare", first, key=KERNEL)

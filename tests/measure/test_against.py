@@ -187,6 +187,25 @@ def test_a_version_that_is_wrong_in_a_later_process_alone_is_wrong(versions, iso
     assert len((Path(new.folder) / "tally").read_text()) == 3
 
 
+REMEMBERED = """
+    if not held or not torch.equal(x[0], held[0]):
+        for _ in range(8):
+            torch.exp(x)
+        held[:] = [x[0].clone(), torch.exp(x)]
+    return held[1].clone()"""
+
+
+@pytest.mark.parametrize("isolation", ["paired", "inline"])
+def test_what_a_version_remembers_of_its_last_call_makes_it_no_faster(versions, isolation):
+    new, opponent = versions(REMEMBERED, PLAIN, "held = []")
+    with Supervisor("cpu", RunOptions(seed=7, threads=1, isolation=isolation)) as running:
+        running.use_cache_bytes(2**20)
+        seen = running.measure(new, opponent=opponent)
+    assert (seen.findings, seen.correct) == ((), True)
+    assert seen.slowdown.verdict in ("broken", "inconclusive")
+    assert seen.slowdown.slowdown > 1.0
+
+
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_version_that_writes_to_its_inputs_late_is_found_out(supervisor, versions, is_new):
     late = "calls.append(0); out = torch.exp(x); process > 1 and len(calls) > 20 and x[0].zero_(); return out"

@@ -1,6 +1,7 @@
 """Trees of tensors through shared memory, and the copies that calls rotate over."""
 
 import os
+from itertools import pairwise
 
 import pytest
 import torch
@@ -11,10 +12,10 @@ from kmrun.measure.copies import (
     Pool,
     bytes_in,
     copy_tree,
+    dealt,
     how_many,
     is_opaque,
     refill_tree,
-    shuffled_contents,
     storage_span,
     tensors_in,
 )
@@ -152,8 +153,16 @@ def test_enough_copies_are_over_twice_the_cache_and_never_over_the_memory(touche
 
 
 @given(copies=st.integers(1, 200), slots=st.lists(st.integers(0, 5), min_size=1, max_size=4, unique=True))
-def test_contents_are_dealt_evenly(copies, slots):
-    dealt = shuffled_contents(copies, slots)
-    counts = [dealt.count(slot) for slot in slots]
-    assert len(dealt) == copies
-    assert max(counts) - min(counts) <= 1
+def test_contents_are_dealt_so_that_neighbours_differ_but_not_by_rule(copies, slots):
+    order = dealt(copies, slots)
+    assert len(order) == copies
+    assert set(order) <= set(slots)
+    assert dealt(copies, slots, 7) == dealt(copies, slots, 7)
+
+
+def test_what_remembers_its_last_content_finds_it_seldom_and_what_counts_loses_step():
+    order = dealt(4000, [2, 3], 1)
+    again = sum(one == other for one, other in pairwise(order)) / len(order)
+    assert 0.1 < again < 0.15
+    assert 0.4 < sum(order[at] == (2, 3)[at % 2] for at in range(4000)) / 4000 < 0.6
+    assert 0.45 < order.count(2) / 4000 < 0.55

@@ -45,10 +45,15 @@ def same(one, other):
 @pytest.mark.parametrize("tensors", [1, 40])
 def test_both_halves_hold_the_very_inputs_in_memory_of_their_own(storage, tensors):
     inputs = contents(tensors)
-    found = laid_out.lay_out(inputs, storage, 12345, 0, CACHE, 1 << 30)
-    halves = [laid_out.take(found, half, inputs, storage) for half in (0, 1)]
-    assert len(halves[0]) == len(halves[1]) == found.count
-    assert all(same(copy, inputs) for half in halves for copy in half)
+    other = contents(tensors)
+    assert not same(inputs, other)
+    by_slot = {2: inputs, 3: other}
+    found = laid_out.lay_out(by_slot, storage, 12345, 0, CACHE, 1 << 30)
+    halves = [laid_out.take(found, half, by_slot, storage) for half in (0, 1)]
+    assert len(halves[0]) == len(halves[1]) == len(found.holds) == found.count
+    assert set(found.holds) == {2, 3}
+    for half in halves:
+        assert all(same(copy, by_slot[slot]) for copy, slot in zip(half, found.holds, strict=True))
     assert halves[0][0]["leaf"].requires_grad
     assert not halves[0][0]["x0"].requires_grad
     # Together they are more than twice the cache: what one version reads is gone when it comes round again.
@@ -58,19 +63,19 @@ def test_both_halves_hold_the_very_inputs_in_memory_of_their_own(storage, tensor
 
 
 def test_a_call_that_writes_back_what_it_read_pays_for_no_page_fault(storage):
-    inputs = {"x": torch.randn(1 << 18)}
+    inputs = {2: {"x": torch.randn(1 << 18)}}
     found = laid_out.lay_out(inputs, storage, 0, 0, 16 * CACHE, 1 << 30)
     copies = laid_out.take(found, 0, inputs, storage)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for copy in copies:
         copy["x"].add_(0.0)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < found.half_bytes / 4096 / 10
-    assert all(same(copy, inputs) for copy in laid_out.take(found, 0, inputs, storage))
+    assert all(same(copy, inputs[2]) for copy in laid_out.take(found, 0, inputs, storage))
 
 
 def test_what_would_not_be_cold_or_cannot_be_copied_is_not_laid_out(storage):
-    assert laid_out.lay_out(contents(), storage, 0, 0, CACHE, CACHE // 4) is None
-    assert laid_out.lay_out(contents() | {"state": object()}, storage, 0, 0, CACHE, 1 << 30) is None
+    assert laid_out.lay_out({2: contents()}, storage, 0, 0, CACHE, CACHE // 4) is None
+    assert laid_out.lay_out({2: contents() | {"state": object()}}, storage, 0, 0, CACHE, 1 << 30) is None
 
 
 def test_a_side_finds_its_own_inputs_in_them_and_nothing_that_only_the_judge_may_see(tmp_path):
@@ -88,13 +93,17 @@ def test_a_side_finds_its_own_inputs_in_them_and_nothing_that_only_the_judge_may
         side.set_cache(CACHE)
         side.begin(case)
     drawn = judge.draw(2, 7, share=True)
-    ready = judge.lay_out(2, drawn["next"], 0)
+    more = judge.draw(3, 8, share=True, at=drawn["next"])
+    ready = judge.lay_out([2, 3], more["next"], 0)
     kernel.load("kernel")
     kernel.receive(2, drawn["tree"])
+    kernel.receive(3, more["tree"])
     staged = kernel.stage(True, 0, ready, 1)
     assert staged == {"copies": ready["count"], "cold": True, "means": "rotation"}
     assert list(kernel._contents[2]) == ["x", "y"]
-    assert all(same(copy, kernel._contents[2]) for copy in kernel._bench.copies)
+    assert set(kernel._bench.holds) == {2, 3}
+    for copy, slot in zip(kernel._bench.copies, kernel._bench.holds, strict=True):
+        assert same(copy, kernel._contents[slot])
     hidden = judge._contents[2]["secret"].numpy().tobytes()
     assert hidden not in os.pread(descriptor, os.fstat(descriptor).st_size, 0)
     for side in sides:
@@ -103,9 +112,8 @@ def test_a_side_finds_its_own_inputs_in_them_and_nothing_that_only_the_judge_may
 
 
 def test_the_memory_goes_back(storage):
-    inputs = contents()
     storage.holds(5000)
-    found = laid_out.lay_out(inputs, storage, 5000, 0, CACHE, 1 << 30)
+    found = laid_out.lay_out({2: contents()}, storage, 5000, 0, CACHE, 1 << 30)
     assert os.fstat(storage._descriptor).st_size >= found.end
     storage.end_at(found.at)
     assert os.fstat(storage._descriptor).st_size == found.at
@@ -145,4 +153,4 @@ def test_a_pool_has_room_for_as_many_copies_as_it_was_made_for():
 
 
 def test_a_description_is_plain():
-    assert LaidOut(4096, 3, 8192).end == 4096 + 2 * 8192
+    assert LaidOut(4096, 3, 8192, (2, 3), 1).end == 4096 + 2 * 8192
