@@ -323,7 +323,7 @@ class Session:
         )
 
     def _measure(
-        self, going: _Going, supervisor: Supervising, progress: Progress, delivered: "_Delivered"
+        self, going: _Going, supervisor: Supervising, progress: Progress, delivered: _Delivered
     ) -> None:
         for case in going.cases:
             opponent = self._companion.opponent(going.suite, case)

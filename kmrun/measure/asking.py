@@ -144,6 +144,16 @@ class Asking:
         """Return what a call touches beyond its inputs: recorded activations, in a backward mode."""
         return 0 if self.case.mode == "forward" else self.case.needed_bytes.get("kernel", 0) // 2
 
+    def refuse_wrong(self, found: list[dict[str, Any]], where: str = "") -> None:
+        """End the case where a judge found outputs wrong; `where` begins the sentence on them.
+
+        Raises:
+            Over: they are wrong.
+        """
+        wrong = [where + each["sentence"] for each in found if not each["check"]["ok"]]
+        if wrong:
+            self.over(findings.wrong_result(wrong))
+
     def over(self, finding: Finding) -> NoReturn:
         """Note what decided the case, and end it.
 

@@ -35,11 +35,8 @@ KEPT_SHARE = 0.05
 MOST_HELD, HELD_BYTES, LONGEST_HELD_NS = 6, 16 * 2**20, 20e6
 """Outputs of each turn's first call that are held, so that the next ones lie elsewhere; larger ones do anyway."""
 
-MOST_SHOWN, LOOKED_AT_BYTES = 2, 8 * 2**20
-"""Of a pair's turns: how many held outputs are compared, and how much of the copies is looked at for what calls wrote.
-
-A case takes at least two pairs, a suspect seven: little of each is much of all, and waits less.
-"""
+LOOKED_AT_BYTES = 8 * 2**20
+"""How much of the copies is looked at for what calls of a pair's turns wrote; see `looking.MOST_SHOWN`."""
 
 
 @dataclass(slots=True)
@@ -223,8 +220,8 @@ class Bench:
             self._held.pop(random.randrange(MOST_HELD))
         return took
 
-    def of_turns(self, key: str) -> list[Kept]:
-        """Return outputs of turns: of one more sample, taken as they were, and of those that are held still."""
+    def of_turns(self, key: str, most: int) -> list[Kept]:
+        """Return outputs of up to `most` samples of turns: of one more, taken as they were, and of those held still."""
         timed = self.timed[key]
         with user_code(timed.loaded):
             results: list[Any] = []
@@ -234,8 +231,9 @@ class Bench:
                 timed.sampler.after(places)
             if self.case.mutates or any(output.arg is not None for output in self.case.outputs or ()):
                 return found  # what is held was written again since
-            most = min(KEPT_BYTES // max(bytes_in(found[0].outputs), 1) - 1, MOST_SHOWN, len(self._held))
-            return found + [self._one_of(timed, *held) for held in random.sample(self._held, max(most, 0))]
+            more = min(KEPT_BYTES // max(bytes_in(found[0].outputs), 1), most) - 1
+            held = random.sample(self._held, max(0, min(more, len(self._held))))
+            return found + [self._one_of(timed, *each) for each in held]
 
     def _one_of(self, timed: Timed, places: Sequence[int], results: Sequence[Any]) -> Kept:
         choice = random.randrange(len(places))

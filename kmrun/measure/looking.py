@@ -12,6 +12,9 @@ from kmrun.measure.version import Drawing, Inputs, Version, VersionFailed
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
 
+MOST_SHOWN = 3
+"""Outputs of a pair that are compared: a case takes two pairs at least, a suspect seven, so that few are many."""
+
 
 def look_at_first_call(trial: "Trial", old: Version, inputs: Inputs, name: str) -> None:
     """Label it where the old version computes something else, by the very check of the new one.
@@ -48,10 +51,11 @@ def look_at_turns(trial: "Trial", new: Version, old: Version, inputs: Inputs, na
         Over: the new version computed something wrong.
     """
     old.wake()
-    old.ask("show_turns", key=KERNEL, outputs=False)
+    old.ask("show_turns", key=KERNEL)
     old.stop()
     new.wake()
-    shown = new.ask("show_turns", key=KERNEL, outputs=trial.has_checks, share=not trial.inline, at=inputs.end)
+    most = 0 if not trial.has_checks else 1 if trial.inline else MOST_SHOWN
+    shown = new.ask("show_turns", key=KERNEL, most=most, share=not trial.inline, at=inputs.end)
     told = f"in a call that was timed beside {name}: "
     if trial.inline and trial.has_checks:
         trial.take_checks(_compared_by_itself(trial, new, inputs.of(shown[0]["slot"])), told)

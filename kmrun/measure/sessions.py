@@ -101,8 +101,8 @@ class _Again(Asking):
         with self.only_kernel():
             level = self._warmed(found)
             session = self._window() if alone else self._beside_yardsticks(found, level, repeats)
-            shown = self.kernel("show_turns", key=KERNEL, outputs=self.has_checks, share=not self.inline)
-        for each in shown[:1]:
+            shown = self.kernel("show_turns", key=KERNEL, most=int(self.has_checks), share=not self.inline)
+        for each in shown:
             self._check(each["slot"], each["tree"])
         self.kernel("end")
         if not self.inline:
@@ -115,10 +115,7 @@ class _Again(Asking):
                 self.judge("load", key=REFERENCE)
             self.judge("expect", slot=slot)
         seed = self.run.case_seed(self.case, slot)
-        found = self.judge("compare", slot=slot, tree=tree, seed=seed)
-        wrong = [f"in a fresh process: {each['sentence']}" for each in found if not each["check"]["ok"]]
-        if wrong:
-            self.over(findings.wrong_result(wrong))
+        self.refuse_wrong(self.judge("compare", slot=slot, tree=tree, seed=seed), "in a fresh process: ")
 
     def _warmed(self, found: Measurement) -> float:
         """Stage and warm up the kernel as its own window did; return the level in ns per call."""

@@ -295,9 +295,7 @@ class Trial(Asking):
             Over: they are wrong.
         """
         self._checks.extend(from_plain(OutputCheck, each["check"]) for each in found)
-        wrong = [where + each["sentence"] for each in found if not each["check"]["ok"]]
-        if wrong:
-            self.over(findings.wrong_result(wrong))
+        self.refuse_wrong(found, where)
 
     def _time_alone(self) -> None:
         with self.only_kernel():

@@ -19,23 +19,18 @@ class TurnOperations(MachineOperations):
         """Take one side's turn in an alternated block."""
         return self._benched().slot(key, calls, discard)
 
-    def show_turns(
-        self, key: str, outputs: bool = True, share: bool = False, at: int = 0
-    ) -> list[dict[str, Any]]:
-        """Hand over outputs of turns, each with its slot; without `share` one set, for this side itself to compare.
+    def show_turns(self, key: str, most: int = 0, share: bool = False, at: int = 0) -> list[dict[str, Any]]:
+        """Hand over outputs of up to `most` turns, each with its slot; without `share` for this side to compare one.
 
         Raises:
             SideFault: a call wrote to an input that the suite does not say it mutates.
         """
         shown = []
-        if outputs:
-            kept = self._benched().of_turns(key)
-            self._own = kept[0].outputs
-            for each in kept if share else kept[:1]:
-                tree = None
-                if share:
-                    tree, at = self._share(each.outputs, at)
-                shown.append({"slot": each.slot, "tree": tree})
+        for each in self._benched().of_turns(key, most) if most else ():
+            self._own, tree = each.outputs, None
+            if share:
+                tree, at = self._share(each.outputs, at)
+            shown.append({"slot": each.slot, "tree": tree})
         self._benched().refuse_written()
         return shown
 

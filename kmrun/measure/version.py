@@ -16,7 +16,7 @@ from kmrun.measure.side import Died, Side, SideBug, Stopped, TimedOut
 if TYPE_CHECKING:
     from kmrun.measure.trial import Trial
 
-_WARM_NS, _WARM_CALLS = 0.2e9, 5
+_WARM_NS, _WARM_CALLS = 0.1e9, 5
 
 
 @dataclass(frozen=True, slots=True)

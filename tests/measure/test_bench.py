@@ -12,7 +12,7 @@ import torch
 from kmrun.core.case import Argument, Case, Implementation, Reference
 from kmrun.core.plain import to_plain
 from kmrun.measure import bench
-from kmrun.measure.bench import MOST_HELD, MOST_SHOWN
+from kmrun.measure.bench import MOST_HELD
 from kmrun.measure.exchange import Arena, HostStorage
 from kmrun.measure.faults import SideFault
 from kmrun.measure.operations import Operations
@@ -103,9 +103,9 @@ def test_outputs_of_turns_are_those_that_are_held_and_of_one_more_call(side):
     made, places = side
     made.turn("kernel", calls=3, discard=1)
     places.clear()
-    found = made._bench.of_turns("kernel")
+    found = made._bench.of_turns("kernel", 3)
     assert len(places) == made._bench.timed["kernel"].sampler.batch
-    assert len(found) == 1 + MOST_SHOWN
+    assert len(found) == 3
     assert all(torch.equal(each.outputs["o"], found[0].outputs["o"]) for each in found)
     assert len({each.outputs["o"].data_ptr() for each in found}) == len(found)
 
@@ -114,7 +114,14 @@ def test_only_as_many_outputs_of_turns_are_shown_as_fit(side, monkeypatch):
     made, _ = side
     monkeypatch.setattr(bench, "KEPT_BYTES", 1)
     made.turn("kernel", calls=3, discard=1)
-    assert len(made._bench.of_turns("kernel")) == 1
+    assert len(made._bench.of_turns("kernel", 3)) == 1
+
+
+def test_no_more_outputs_of_turns_are_shown_than_were_asked_for(side):
+    made, _ = side
+    made.turn("kernel", calls=3, discard=1)
+    assert len(made.show_turns("kernel", most=1)) == 1
+    assert made.show_turns("kernel") == []
 
 
 @pytest.mark.parametrize("declared", [True, False])
