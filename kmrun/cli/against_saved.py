@@ -8,7 +8,7 @@ from typing import Any
 
 from kmrun.cli.baselining import decide, note_faster
 from kmrun.cli.companion import Companion, Done, Key, Phase, Suite, Take, has_time, shared_alpha
-from kmrun.core.baseline import device_key
+from kmrun.core.baseline import device_key, other_environment
 from kmrun.core.baseline_gate import BaselineGate
 from kmrun.core.case import Case
 from kmrun.core.counterpart import counterpart
@@ -20,8 +20,6 @@ from kmrun.core.result import CaseResult, CeilingEntry, Result, SuiteEntry
 from kmrun.core.yardstick import Session
 from kmrun.errors import InvalidInput, UsageError
 from kmrun.store import results
-
-_MATTERS = ("torch", "driver", "cuda", "hip", "threads")
 
 _LEAST, _MOST = 1e-9, 1e15
 """Of ms, GB/s and Tflop/s: no machine's figures lie beyond, and what does may not fit a float once it is divided."""
@@ -59,10 +57,8 @@ class AgainstSaved(Companion):
         key = device_key(suite.device, suite.card)
         if _key_of(then) != key:
             raise UsageError(f"--compare {self.path}: is of {_key_of(then)}, this is {key}")
-        for name in _MATTERS:
-            before, today = then.environment.get(name), suite.environment.get(name)
-            if before != today:
-                self.say(printable(f"warning: {self.path}: is of {name} {before}, this is {today}") + "\n")
+        for there, here in other_environment(then.environment, suite.environment):
+            self.say(printable(f"warning: {self.path}: is of {there}, this is {here}") + "\n")
         known = {case.id for case in then.cases if session_of(case, then.ceilings)}
         self._refuse_changed(suite, then)
         new = [case.id for case in suite.cases if case.id not in known]

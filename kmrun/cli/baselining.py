@@ -9,12 +9,14 @@ from typing import Any
 
 from kmrun.cli.companion import Companion, Done, Key, Phase, Suite, Take, has_time, shared_alpha
 from kmrun.core.baseline import (
+    TELLING,
     VERSION,
     Baseline,
     BaselineCase,
     baseline_device,
     case_of,
     device_key,
+    other_environment,
 )
 from kmrun.core.baseline_gate import FIRST_SESSIONS, BaselineGate
 from kmrun.core.case import Case
@@ -37,9 +39,6 @@ NOISY = 0.03
 
 SETTLE_S = 60.0
 """What a suspect may take, as with `--against`."""
-
-_MATTERS = ("torch", "driver", "cuda", "hip", "threads")
-"""What of the environment makes other times of the same code."""
 
 _CODES = {"suite": 2, "kernel": 1, "environment": 3, "undecided": 4}
 """Fault of what ended a fresh process to the exit code of a saving that lacks its case."""
@@ -77,9 +76,11 @@ class Saving(Companion):
             told = f"--save-baseline {path}: is of another suite, {earlier.suite}"
             raise UsageError(printable(told), "give one of the two another name, or take the file away")
         others = self._kept(earlier, suite, {case.id for case in suite.cases})
-        if earlier is not None and others and (other := _other_environment(earlier, suite)):
-            hint = f"leave out -k and --tag: {len(others)} other cases of it are of {other[0]}"
-            told = f"--save-baseline {path}: is of {other[0]}, this is {other[1]}"
+        other = other_environment(earlier.environment, suite.environment) if earlier is not None else ()
+        if others and other:
+            there, here = other[0]
+            hint = f"leave out -k and --tag: {len(others)} other cases of it are of {there}"
+            told = f"--save-baseline {path}: is of {there}, this is {here}"
             raise UsageError(printable(told), printable(hint))
 
     def measured(
@@ -117,11 +118,10 @@ class Saving(Companion):
         kept = {case.id: case for case in self._kept(earlier, suite, set(cases))}
         if not cases:
             self.exit_code = self.exit_code or EnvironmentLacks.exit_code
-        elif earlier is not None and kept and (other := _other_environment(earlier, suite)):
+        elif earlier and kept and (other := other_environment(earlier.environment, suite.environment)):
             # One document is of one environment: neither half may be passed off as of the other's.
-            told = (
-                f"{target.path}: not written: {next(iter(kept))} in it is of {other[0]}, this is {other[1]}"
-            )
+            there, here = other[0]
+            told = f"{target.path}: not written: {next(iter(kept))} in it is of {there}, this is {here}"
             self.say(printable(f"warning: {told}; take the file away to begin anew") + "\n")
             self.exit_code = self.exit_code or EnvironmentLacks.exit_code
         else:
@@ -193,10 +193,8 @@ class AgainstBaseline(Companion):
                 f"{printable(str(path))}: is of {then} threads, this run has {today}",
                 "--save-baseline writes it anew",
             )
-        for name in _MATTERS:
-            then, today = found.environment.get(name), suite.environment.get(name)
-            if then != today:
-                self.say(printable(f"warning: {path}: is of {name} {then}, this is {today}") + "\n")
+        for there, here in other_environment(found.environment, suite.environment):
+            self.say(printable(f"warning: {path}: is of {there}, this is {here}") + "\n")
         known = [case.id for case in suite.cases if found.case(case.id)]
         changed = [case.id for case in suite.cases if _is_changed(found.case(case.id), case, suite)]
         if changed:
@@ -295,7 +293,7 @@ def _why_left(one: Done) -> str:
 
 def _document(suite: Suite, cases: Sequence[BaselineCase]) -> Baseline:
     order = {case.id: place for place, case in enumerate(suite.cases)}
-    names = ("kmrun", "python", "os", *_MATTERS)
+    names = ("kmrun", "python", "os", *TELLING)
     return Baseline(
         kmrun_baseline=VERSION,
         suite=suite.name,
@@ -303,15 +301,6 @@ def _document(suite: Suite, cases: Sequence[BaselineCase]) -> Baseline:
         environment={name: suite.environment.get(name) for name in names},
         cases=tuple(sorted(cases, key=lambda case: (order.get(case.id, len(order)), case.id))),
     )
-
-
-def _other_environment(earlier: Baseline, suite: Suite) -> tuple[str, str] | None:
-    """Return what an earlier baseline is of and what this run has instead; None where both are one."""
-    for name in _MATTERS:
-        then, today = earlier.environment.get(name), suite.environment.get(name)
-        if then != today:
-            return f"{name} {then}", f"{today}"
-    return None
 
 
 def _is_changed(then: BaselineCase | None, case: Case, suite: Suite) -> bool:

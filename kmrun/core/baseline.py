@@ -23,6 +23,9 @@ from kmrun.core.yardstick import Session
 VERSION = 1
 """The major of the baseline document."""
 
+TELLING = ("torch", "driver", "cuda", "hip", "threads", "openmp_spin_count", "glibc_tunables")
+"""What of the environment makes other times of the same code."""
+
 _DEFINES = (
     *("kernel", "axes", "implementation", "arguments", "outputs", "mutates", "mode", "grad", "seed"),
     "device",
@@ -94,6 +97,19 @@ def slug(name: str) -> str:
 def baseline_device(device: RunDevice, card: str | None) -> BaselineDevice:
     """Return the document's entry of the device that ran."""
     return BaselineDevice(device_key(device, card), device.kind, device.name, card, device.threads)
+
+
+def other_environment(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what makes other times in two environments: `("torch 2.13.0", "2.14.0")`."""
+    return [
+        (f"{name} {_said(there.get(name))}", _said(here.get(name)))
+        for name in TELLING
+        if there.get(name) != here.get(name)
+    ]
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else str(value)
 
 
 def definition_digest(case: Case, l2: str, root: str) -> str:

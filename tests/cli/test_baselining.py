@@ -200,6 +200,14 @@ def test_another_torch_is_warned_of(kmrun, suite, machine):
     assert (ran.code, ran.err) == (0, f"warning: {FILE.resolve()}: is of torch 2.13.0, this is 2.14.0\n")
 
 
+def test_another_allocator_is_warned_of(kmrun, suite, machine):
+    kmrun(suite, "--save-baseline")
+    machine.supervisor.environment |= {"glibc_tunables": "glibc.malloc.tcache_count=0"}
+    ran = kmrun(suite, "--against-baseline")
+    told = "is of glibc_tunables none, this is glibc.malloc.tcache_count=0"
+    assert (ran.code, ran.err) == (0, f"warning: {FILE.resolve()}: {told}\n")
+
+
 def test_new_cases_are_warned_of(kmrun, suite, machine):
     kmrun(suite, "--save-baseline", "-k", ONE)
     ran = kmrun(suite, "--against-baseline")
