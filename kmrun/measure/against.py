@@ -58,8 +58,11 @@ ROOM = 4
 _LABEL_RATE = 0.01
 """How often a label about a case's slow calls may be wrong."""
 
-SLOTS = (2, 3)
+SLOTS: tuple[int, ...] = (2, 3)
 """The drawings that versions are compared on: what the kernel was last checked on, and one more."""
+
+DRAWINGS_ROOM = 12
+"""Times the inputs, what two drawings take: one in the judge, two in the arena, in each process two and two copies."""
 
 OTHER: findings.Who = ("the other version", "suite")
 
@@ -245,24 +248,25 @@ class Comparison:
     def _pair(self) -> Iterator[Blocks]:
         """Open a fresh pair, the order of birth drawn by lot, and bury it at the end."""
         trial, living, levels = self._trial, {}, [0.0, 0.0]
-        free = self._free_bytes()
+        free = _free_bytes(trial)
         if free < ROOM * self._pair_bytes:
             self._bury()
         first, half = self._order.randrange(2), self._order.randrange(2)
         cores = cores_for(trial.run.threads) if trial.run.on_cpu else []
         cold = trial.known["l2"] == "cold"
+        inputs = replace(self._inputs, deal=self._order.getrandbits(32))
         try:
             for who, side in zip((first, 1 - first), self._sides(), strict=True):
                 living[who] = Version(trial, self._entrants[who], side)
             for who, version in living.items():
-                version.settle(self._inputs, cold, who ^ half, cores)
+                version.settle(inputs, cold, who ^ half, cores)
             for version in living.values():
                 version.settled()
             for who, version in living.items():
-                levels[who] = version.bring_up(self._inputs, cold, who ^ half)
+                levels[who] = version.bring_up(inputs, cold, who ^ half)
                 if who == 1 and not self._looked:
                     self._looked = True
-                    look_at_first_call(trial, version, self._inputs, self._gate.against)
+                    look_at_first_call(trial, version, inputs, self._gate.against)
                 version.stop()
             if not self._proven:
                 self._prove(living[0], living[1])
@@ -270,23 +274,18 @@ class Comparison:
             # As many calls of both: a quantile of few samples goes with their number.
             turn = turn_of(min(levels), trial.run.on_cpu, flushed)
             self._bury()
-            self._pair_bytes = self._pair_bytes or free - self._free_bytes()
+            self._pair_bytes = self._pair_bytes or free - _free_bytes(trial)
             blocks = Blocks((living[0].turn, living[1].turn), (turn, turn), self._level)
             yield blocks
             for kept, more in zip(self.calls, blocks.samples, strict=True):
                 kept.extend(more)
             self._mean_logs.extend(math.log(new / old) for new, old in blocks.means)
             if not self._is_control:
-                look_at_turns(trial, living[0], living[1], self._inputs, self._gate.against)
+                look_at_turns(trial, living[0], living[1], inputs, self._gate.against)
         finally:
             for version in living.values():
                 version.kill()
             self._dying.extend(living.values())
-
-    def _free_bytes(self) -> int:
-        if self._trial.run.on_cpu:
-            return cpu.memory_available_bytes()
-        return int(self._trial.judge("memory")["free"])
 
     def _sides(self) -> list[Side]:
         try:
@@ -330,11 +329,19 @@ def _with_copy(seen: Origin, entrant: Entrant) -> Origin:
     return seen if module_in(root, module) is None else replace(seen, own_copy=package)
 
 
+def _free_bytes(trial: "Trial") -> int:
+    return cpu.memory_available_bytes() if trial.run.on_cpu else int(trial.judge("memory")["free"])
+
+
 def _inputs(trial: "Trial") -> Inputs:
     """Pack what versions are compared on into the arena, for all pairs; inline, sides draw it themselves."""
-    for slot in SLOTS[1:]:
+    slots = SLOTS
+    if _free_bytes(trial) < DRAWINGS_ROOM * trial.input_bytes:
+        slots = SLOTS[:1]
+        trial.label("compared on one drawing: memory is short")
+    for slot in slots[1:]:
         trial.draw_another(slot)
-    drawings = [Drawing(slot, trial.seed_of(slot)) for slot in SLOTS]
+    drawings = [Drawing(slot, trial.seed_of(slot)) for slot in slots]
     if trial.inline:
         return Inputs(tuple(drawings))
     if not trial.run.on_cpu:
@@ -355,7 +362,8 @@ def _with_copies(trial: "Trial", inputs: Inputs, cases: tuple[Case, Case]) -> In
         return inputs
     if any(case.mutates or have_setup(case) for case in cases):
         return inputs
-    ready = trial.judge("lay_out", slots=SLOTS, at=inputs.end, bytes_per_call=trial.bytes_per_call())
+    slots = [drawing.slot for drawing in inputs.drawings]
+    ready = trial.judge("lay_out", slots=slots, at=inputs.end, bytes_per_call=trial.bytes_per_call())
     return inputs if ready is None else replace(inputs, copies=ready, end=from_plain(LaidOut, ready).end)
 
 

@@ -19,6 +19,7 @@ from kmrun.measure.copies import (
     how_many,
     is_opaque,
     kept_alive,
+    only_tensors,
     refill_tree,
     same_bytes,
     tensors_in,
@@ -86,8 +87,16 @@ class Bench:
     _moves_outputs: bool | None = None
     """Whether each turn's outputs land in other memory; None before the first turn."""
 
-    def stage(self, cold: bool, bytes_per_call: int) -> dict[str, Any]:
-        """Make the copies. Returns how many, whether calls are cold, and by which means."""
+    def stage(self, cold: bool, bytes_per_call: int, deal: int | None = None) -> dict[str, Any]:
+        """Make the copies. Returns how many, whether calls are cold, and by which means.
+
+        Args:
+            cold: whether calls are to find their data in no cache.
+            bytes_per_call: what a call touches beside its inputs.
+            deal: seed of which content each copy holds, so that two versions get the same ones in the same order.
+                One copy then becomes two where the cache has room for both, or is flushed before each call: a
+                version that remembers its last content must not find it in each.
+        """
         self.timed.clear()
         self.copies.clear()
         self._held.clear()
@@ -104,8 +113,13 @@ class Bench:
             if not enough:
                 # Hot then, and honestly so: thousands of small copies would time the interpreter's own misses.
                 count = min(count, HOT_COPIES)
+        room = self.flushes or 2 * max(touched, bytes_per_call) <= self.cache_bytes
+        if (
+            deal is not None and count == 1 and room and not self.has_setup
+        ):  # what `setup` keeps is meant to be kept
+            count = 2
         self.pool.reset(Pool.room(self.contents[slots[0]], count))
-        self.holds = dealt(count, slots)
+        self.holds = dealt(count, slots, deal)
         self.copies = [copy_tree(self.contents[slot], self.pool) for slot in self.holds]
         means = "flush" if self.flushes else "rotation" if self.cold else "none"
         return {"copies": count, "cold": self.cold, "means": means}
@@ -282,7 +296,7 @@ class Bench:
         """Give one copy another content; what was worked out from the old one is worked out again."""
         self.holds[place] = slot
         self.copies[place] = refill_tree(self.copies[place], self.contents[slot])
-        if self.case.mode != "forward" or self.flushes:
+        if self.case.mode != "forward" or self.flushes or not only_tensors(self.contents[slot]):
             for timed in self.timed.values():
                 timed.bounds[place] = self._bound(timed.loaded, place)
                 timed.sampler.rotation.thunks[place] = timed.bounds[place].thunk

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 MOST_COPIES = 8192
-_AGAIN = 0.125
-"""How often a copy holds what the one before it holds."""
+_STRETCH = 16
+"""Of so many copies two hold what the one before them holds."""
 _POOL_STEP = 256 * 2**20
 _LINE = 64
 _PAGE = 4096
@@ -173,10 +173,9 @@ def refill_tree(target: Any, source: Any) -> Any:
         return target
     if isinstance(target, Mapping):
         return {key: refill_tree(item, source[key]) for key, item in target.items()}
-    if isinstance(target, tuple) and hasattr(target, "_fields"):
-        return type(target)(*map(refill_tree, target, source))
     if isinstance(target, list | tuple):
-        return type(target)(map(refill_tree, target, source))
+        items = [refill_tree(*each) for each in zip(target, source, strict=True)]
+        return type(target)(*items) if hasattr(target, "_fields") else type(target)(items)
     return source
 
 
@@ -187,6 +186,15 @@ def is_opaque(tree: Any) -> bool:
     if isinstance(tree, list | tuple):
         return any(is_opaque(item) for item in tree)
     return not (tree is None or isinstance(tree, torch.Tensor | torch.dtype | bool | int | float | str))
+
+
+def only_tensors(tree: Any) -> bool:
+    """Whether a tree holds nothing but tensors: then a copy is refilled in place, and whoever holds it sees that."""
+    if isinstance(tree, Mapping):
+        return all(map(only_tensors, tree.values()))
+    if isinstance(tree, list | tuple):
+        return all(map(only_tensors, tree))
+    return isinstance(tree, torch.Tensor)
 
 
 def _copy_storage(into: torch.Tensor, source: torch.Tensor) -> None:
@@ -201,6 +209,8 @@ def _copy_storage(into: torch.Tensor, source: torch.Tensor) -> None:
 def how_many(bytes_per_copy: int, cache_bytes: int, memory_bytes: int) -> tuple[int, bool]:
     """Return the number of copies whose total is over twice the last-level cache, and whether that was reached.
 
+    It is even where it is not one: contents alternate round and round.
+
     Args:
         bytes_per_copy: what one call touches.
         cache_bytes: the last-level cache.
@@ -209,25 +219,30 @@ def how_many(bytes_per_copy: int, cache_bytes: int, memory_bytes: int) -> tuple[
     if bytes_per_copy <= 0:
         return 1, False
     wanted = max(2, 2 * cache_bytes // bytes_per_copy + 1)
+    wanted += wanted % 2
     affordable = max(1, memory_bytes // bytes_per_copy)
     count = min(wanted, affordable, MOST_COPIES)
+    count -= count % 2 if count > 1 else 0
     return count, count >= wanted
 
 
 def dealt(copies: int, contents: Sequence[int], seed: int | None = None) -> list[int]:
-    """Return which content each copy holds: another than the copy before, but now and then the same.
+    """Return which content each copy holds: another than the copy before, but for two in sixteen where there are many.
 
-    What remembers its last content finds it seldom, and what counts its calls instead of looking loses step.
+    So what remembers its last content finds it again in fewer calls than a lower quartile shows, and what counts its
+    calls instead of looking loses step.
 
     Args:
-        copies: how many there are, one at least, in the order in which calls use them.
+        copies: how many there are, an even number or one, in the order in which calls use them, round and round.
         contents: what there is to hold, each once.
         seed: of the order; by default nobody can know it before.
     """
     chance = random.Random(secrets.randbits(64) if seed is None else seed)
-    order = [chance.choice(contents)]
-    while len(order) < copies:
-        others = [each for each in contents if each != order[-1]]
-        again = not others or chance.random() < _AGAIN
-        order.append(order[-1] if again else chance.choice(others))
+    again = set(
+        chance.sample(range(copies), 2 * (copies // _STRETCH))
+    )  # an even number, so that the round closes
+    order, at = [], chance.randrange(len(contents))
+    for place in range(copies):
+        at = (at + (place not in again)) % len(contents)
+        order.append(contents[at])
     return order

@@ -1,4 +1,4 @@
-"""The arguments of a case as real tensors: drawn fresh from a seed, refreshed in place, arranged for a call.
+"""The arguments of a case as real tensors: drawn fresh from a seed, arranged for a call.
 
 Every argument has a generator of its own, seeded from (seed, name): another argument, or another order,
 changes nothing in the rest, and torch's global generators are never touched.
@@ -14,7 +14,7 @@ from kmrun.core.case import Argument, Case, Implementation
 from kmrun.core.plain import from_plain
 from kmrun.measure import machine
 from kmrun.measure.builders import FILLERS, NOT_BUILT_YET, InputError
-from kmrun.measure.dtypes import torch_dtype, unusable
+from kmrun.measure.dtypes import short_name, torch_dtype, unusable
 from kmrun.measure.faults import SideFault, one_line, traceback_tail, what_it_did
 from kmrun.measure.target import resolve
 
@@ -26,7 +26,7 @@ __all__ = [
     "call_arguments_for",
     "derived_seed",
     "draw_grads",
-    "fill",
+    "forms",
 ]
 
 _ALIASES = frozenset({"view", "transpose"})
@@ -61,26 +61,21 @@ def build(case: Case, seed: int, device: torch.device) -> dict[str, Any]:
     return named
 
 
-def fill(existing: dict[str, Any], case: Case, seed: int) -> None:
-    """Write the contents of another seed into the very storage of `existing`: pointers stay as they are.
+def forms(named: Mapping[str, Any]) -> dict[str, str]:
+    """Return what does not depend on the seed, by argument: dtypes, shapes, strides, the structure around them."""
+    return {name: _form(value) for name, value in named.items()}
 
-    Afterwards `existing` equals `build(case, seed, ...)`. Results of `init: call` are made again and copied
-    over; those that hold no tensors are replaced. A forward pass recorded before is void: run it again.
 
-    Raises:
-        InputError: a `call` target returned something of another form than before.
-    """
-    for argument in case.arguments:
-        old = existing[argument.name]
-        if argument.init in FILLERS:
-            _fill_one(old, argument, derived_seed(seed, argument.name))
-        elif argument.init == "list":
-            for item, tensor in zip(_items(argument), old, strict=True):
-                if item.init in FILLERS:
-                    _fill_one(tensor, item, derived_seed(seed, item.name))
-        elif argument.init == "call":
-            fresh = _call(argument, case, seed, existing)
-            existing[argument.name] = _copy_over(old, fresh, argument.name)
+def _form(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        strides = "" if value.is_contiguous() else f" with strides {list(value.stride())}"
+        return f"{short_name(value.dtype)} {list(value.shape)}{strides}"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_form(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        name = "" if type(value) in (list, tuple) else type(value).__name__
+        return f"{name}[" + ", ".join(map(_form, value)) + "]"
+    return type(value).__name__
 
 
 def draw_grads(case: Case, forward: Mapping[str, torch.Tensor], seed: int) -> dict[str, torch.Tensor]:
@@ -312,24 +307,3 @@ def _usable(made: Any, place: str) -> Any:
     if type(made) is dict:
         return {key: _usable(item, place) for key, item in made.items()}
     return made
-
-
-def _copy_over(old: Any, fresh: Any, name: str) -> Any:
-    """Return `old` with the contents of `fresh`; what holds no tensor is replaced."""
-    if isinstance(old, torch.Tensor):
-        alike = isinstance(fresh, torch.Tensor) and fresh.shape == old.shape and fresh.dtype == old.dtype
-        if not alike:
-            raise InputError(
-                "input_invalid", f"{name}: its call returned another shape or dtype for another seed"
-            )
-        with torch.no_grad():
-            old.detach().copy_(fresh)
-        return old
-    if isinstance(old, list | tuple) and isinstance(fresh, list | tuple) and len(old) == len(fresh):
-        copied = [_copy_over(before, after, name) for before, after in zip(old, fresh, strict=True)]
-        if isinstance(old, list):
-            return copied
-        return type(old)(*copied) if hasattr(old, "_fields") else tuple(copied)
-    if isinstance(old, dict) and isinstance(fresh, dict) and old.keys() == fresh.keys():
-        return {key: _copy_over(old[key], fresh[key], name) for key in old}
-    return fresh

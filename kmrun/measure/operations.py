@@ -9,6 +9,7 @@ import dataclasses
 import os
 import signal
 import sys
+import textwrap
 import time
 import traceback
 from collections.abc import Callable
@@ -77,6 +78,8 @@ class Operations(VersionOperations, TurnOperations):
         self._case: Case | None = None
         self._contents: dict[int, dict[str, Any]] = {}
         self._grads: dict[int, dict[str, Any]] = {}
+        self._forms: dict[str, str] = {}
+        """Of all drawings: calls rotate over them, and one takes another's place."""
         self._expected: dict[int, dict[str, dict[str, torch.Tensor]]] = {}
         self._loaded: dict[str, Loaded] = {}
         self._bench: Bench | None = None
@@ -143,6 +146,7 @@ class Operations(VersionOperations, TurnOperations):
         """
         case = self._now()
         self._contents[slot] = inputs.build(case, seed, self._device)
+        self._refuse_other_form(inputs.forms(self._contents[slot]))
         self._grads[slot] = {}
         if case.mode != "forward":
             loaded = self._loaded[REFERENCE]
@@ -259,9 +263,14 @@ class Operations(VersionOperations, TurnOperations):
     # ---- timing ------------------------------------------------------------------------------------------
 
     def stage(
-        self, cold: bool, bytes_per_call: int, ready: dict[str, Any] | None = None, half: int = 0
+        self,
+        cold: bool,
+        bytes_per_call: int,
+        deal: int | None = None,
+        ready: dict[str, Any] | None = None,
+        half: int = 0,
     ) -> dict[str, Any]:
-        """Make the copies that timed calls rotate over, or take a half of those that lie ready."""
+        """Make the copies that timed calls rotate over, or take a half of those that lie ready; see `Bench.stage`."""
         case = self._now()
         self._bench = Bench(
             case,
@@ -276,7 +285,7 @@ class Operations(VersionOperations, TurnOperations):
             has_setup=roles.have_setup(case),
         )
         if ready is None:
-            return self._bench.stage(cold, bytes_per_call)
+            return self._bench.stage(cold, bytes_per_call, deal)
         found = from_plain(LaidOut, ready)
         return self._bench.take_copies(
             laid_out.take(found, half, self._contents, self._arena.host), found.holds
@@ -363,6 +372,14 @@ class Operations(VersionOperations, TurnOperations):
         if self._case is None:
             raise ValueError("no case was begun")
         return self._case
+
+    def _refuse_other_form(self, forms: dict[str, str]) -> None:
+        known = self._forms = self._forms or forms
+        for name, form in forms.items():
+            if form != known[name]:
+                first, then = (textwrap.shorten(each, 60, placeholder="...") for each in (known[name], form))
+                told = f"{name}: its form goes with the seed: {first}, then {then}"
+                raise inputs.InputError("input_invalid", told)
 
     def _compared(self, slot: int, got: dict[str, torch.Tensor], seed: int) -> tuple[OutputCheck, ...]:
         expected = self._expected.get(slot, {"high": {}, "same": {}})

@@ -47,7 +47,10 @@ class Trial(Asking):
         self._checks: list[OutputCheck] = []
         self._known: dict[str, Any] = {}
         self._labels: list[str] = []
-        self._seeds: list[int] = []
+        self._seeds: dict[int, int] = {}
+        """By slot."""
+        self.input_bytes = 0
+        """Of one drawing of the inputs."""
         self._output_bytes: int | None = None
         self._in_place_bytes = 0
         self._exchange: Literal["shm", "ipc", "host"] = "shm" if supervisor.on_cpu else "host"
@@ -82,7 +85,7 @@ class Trial(Asking):
             labels=tuple(dict.fromkeys(self._labels)),
             checks=worst_per_output(self._checks),
             correct=self._correct(),
-            seeds=tuple(self._seeds),
+            seeds=tuple(self._seeds.values()),
             isolation="inline" if self.inline else self.run.isolation,
             exchange="none" if self.inline else self._exchange,
             clock=mode,
@@ -193,6 +196,7 @@ class Trial(Asking):
         self.progress(f"drawing inputs {slot + 1}")
         seed = self.new_seed(slot)
         drawn: dict[str, Any] = self.judge("draw", slot=slot, seed=seed, share=not self.inline)
+        self.input_bytes = drawn["bytes"]
         if "cannot_cross" in drawn:
             return drawn
         if not self.inline:
@@ -217,7 +221,7 @@ class Trial(Asking):
     def new_seed(self, slot: int) -> int:
         """Return the seed of a slot, noted for the result."""
         seed = self.run.case_seed(self.case, slot)
-        self._seeds.append(seed)
+        self._seeds[slot] = seed
         return seed
 
     def seed_of(self, slot: int) -> int:

@@ -56,6 +56,8 @@ class Inputs:
     """First byte of the arena behind them."""
     copies: dict[str, Any] | None = None
     """Where copies for both versions lie ready (`LaidOut`), behind that; None where each makes its own."""
+    deal: int = 0
+    """Seed of which copy holds which drawing, where each makes its own."""
 
     @property
     def shared(self) -> bool:
@@ -135,8 +137,14 @@ class Version:
         return warmed["call_ns"]
 
     def _stage(self, inputs: Inputs, cold: bool, half: int) -> None:
-        bytes_per_call = self._trial.bytes_per_call()
-        self._tell("stage", cold=cold, bytes_per_call=bytes_per_call, ready=inputs.copies, half=half)
+        self._tell(
+            "stage",
+            cold=cold,
+            bytes_per_call=self._trial.bytes_per_call(),
+            deal=inputs.deal,
+            ready=inputs.copies,
+            half=half,
+        )
 
     def turn(self, calls: int, discard: int) -> list[float]:
         """Take a turn: wake, call, stop. A stopped side's threads take no core from the other.

@@ -290,3 +290,27 @@ def reads_environment(x, y):
     if "KMRUN_TEST_LEAK" in os.environ or "PATH" not in os.environ:
         raise RuntimeError("the environment of another kernel")
     return x + y
+
+
+def make_scaled(axes, seed):
+    return {"q": torch.ones(64, 1024), "scale": seed % 1000 / 1000.0}
+
+
+def make_longer(axes, seed):
+    return {"q": torch.ones(64, 64 + seed % 100_000), "scale": 1.0}
+
+
+def make_more(axes, seed):
+    _drawn.append(seed)
+    return [torch.ones(64) for _ in _drawn]
+
+
+def make_other_key(axes, seed):
+    return {seed: torch.ones(64)}
+
+
+def use_made(made):
+    return made["q"] * made["scale"] if "q" in made else torch.ones(1)
+
+
+_drawn = []

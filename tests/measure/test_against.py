@@ -11,6 +11,7 @@ from kmrun.core.case import Argument, Case, Clause, Implementation, Output, Refe
 from kmrun.core.gate import Gate, undecided
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.errors import EnvironmentLacks
+from kmrun.measure import against
 from kmrun.measure.against import Comparison, compare, hurried
 from kmrun.measure.run_options import RunOptions
 from kmrun.measure.side import Side
@@ -119,7 +120,7 @@ def test_copies_are_shared_by_all_pairs_unless_they_are_written_to(
 
     def spy(self, op, **arguments):
         if op == "stage" and "half" in arguments:  # of a version, not of the kernel's own window
-            staged.append((arguments["ready"], arguments["half"]))
+            staged.append((arguments["ready"], arguments["half"], arguments["deal"]))
         tell(self, op, **arguments)
 
     monkeypatch.setattr(Side, "tell", spy)
@@ -130,11 +131,14 @@ def test_copies_are_shared_by_all_pairs_unless_they_are_written_to(
     seen = supervisor.measure(new, opponent=opponent)
     assert seen.findings == ()
     assert seen.slowdown.verdict == "holds"
-    ready = [each for each, _ in staged]
+    ready = [each for each, _, _ in staged]
     assert len(staged) >= 4
     assert all(each == ready[0] for each in ready)
     assert (ready[0] is None) == in_place
-    # A pair deals the two halves.
+    # A pair deals the two halves, and the same contents in the same order, another one than the pair before.
+    deals = [(one[2], other[2]) for one, other in zip(staged[::2], staged[1::2], strict=True)]
+    assert all(one == other for one, other in deals)
+    assert len(set(deals)) == len(deals)
     assert all({one[1], other[1]} == {0, 1} for one, other in zip(staged[::2], staged[1::2], strict=True))
 
 
@@ -195,15 +199,26 @@ REMEMBERED = """
     return held[1].clone()"""
 
 
-@pytest.mark.parametrize("isolation", ["paired", "inline"])
-def test_what_a_version_remembers_of_its_last_call_makes_it_no_faster(versions, isolation):
-    new, opponent = versions(REMEMBERED, PLAIN, "held = []")
+@pytest.mark.parametrize(("isolation", "l2"), [("paired", "cold"), ("paired", "hot"), ("inline", "cold")])
+def test_what_a_version_remembers_of_its_last_call_makes_it_no_faster(versions, isolation, l2):
+    new, opponent = versions(REMEMBERED, PLAIN, "held = []", timing=replace(QUICK, l2=l2))
     with Supervisor("cpu", RunOptions(seed=7, threads=1, isolation=isolation)) as running:
         running.use_cache_bytes(2**20)
         seen = running.measure(new, opponent=opponent)
     assert (seen.findings, seen.correct) == ((), True)
     assert seen.slowdown.verdict in ("broken", "inconclusive")
     assert seen.slowdown.slowdown > 1.0
+
+
+def test_where_memory_is_short_versions_are_compared_on_one_drawing(versions, monkeypatch):
+    new, opponent = versions(PLAIN, SLOW)
+    free = against.cpu.memory_available_bytes
+    with Supervisor("cpu", RunOptions(seed=7, threads=1)) as running:
+        running.use_cache_bytes(2**20)
+        monkeypatch.setattr(against, "DRAWINGS_ROOM", free())
+        seen = running.measure(new, opponent=opponent)
+    assert (seen.findings, seen.slowdown.verdict, len(seen.seeds)) == ((), "holds", 3)
+    assert "compared on one drawing: memory is short" in seen.labels
 
 
 @pytest.mark.parametrize("is_new", [True, False])
@@ -255,9 +270,9 @@ def test_a_pair_is_brought_up_beside_the_one_that_ends_where_memory_allows_that(
     monkeypatch.setattr(Version, "bury", spy_on("buried", bury))
     monkeypatch.setattr(Version, "__init__", spy_on("made", made))
     # A pair takes 2 GiB; then there is room for three more, or for a hundred.
-    free = iter([2**40, 2**40 - 2**31])
+    free = iter([2**40, 2**40, 2**40 - 2**31])
     left = (3 if is_tight else 100) * 2**31
-    monkeypatch.setattr(Comparison, "_free_bytes", lambda self: next(free, left))
+    monkeypatch.setattr(against, "_free_bytes", lambda _: next(free, left))
     new, opponent = versions(PLAIN, SLOW)
     assert supervisor.measure(new, opponent=opponent).slowdown.verdict == "holds"
     assert events[:2] == ["made", "made"]

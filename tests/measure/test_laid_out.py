@@ -98,7 +98,7 @@ def test_a_side_finds_its_own_inputs_in_them_and_nothing_that_only_the_judge_may
     kernel.load("kernel")
     kernel.receive(2, drawn["tree"])
     kernel.receive(3, more["tree"])
-    staged = kernel.stage(True, 0, ready, 1)
+    staged = kernel.stage(True, 0, ready=ready, half=1)
     assert staged == {"copies": ready["count"], "cold": True, "means": "rotation"}
     assert list(kernel._contents[2]) == ["x", "y"]
     assert set(kernel._bench.holds) == {2, 3}

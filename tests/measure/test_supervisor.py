@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -414,6 +415,33 @@ def test_arguments_that_cannot_cross_are_measured_inline(supervisor):
     assert seen.isolation == "inline"
     assert "unisolated" in seen.labels
     assert seen.correct is True
+    assert len(seen.seeds) == len(set(seen.seeds)) == 3
+
+
+def called(target: str) -> Case:
+    """Return a case whose one argument is made by a function, and whose kernel and reference are `use_made`."""
+    made = Argument("made", "call", options={"target": f"kernels.py:{target}", "from": []})
+    reference = Reference(Implementation("r", "kernels.py:use_made"))
+    return case("use_made", arguments=(made,), reference=reference)
+
+
+def test_a_number_that_goes_with_the_seed_arrives_with_its_tensors(supervisor):
+    seen = supervisor.measure(called("make_scaled"))
+    assert (seen.findings, seen.correct) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("make_longer", r"\{q: fp32 \[64, \d+\], scale: float\}, then \{q: fp32 \[64, \d+\], scale: float\}"),
+        ("make_more", r"\[(fp32 \[64\](, )?)+\], then \[(fp32 \[64\](, )?)+\]"),
+        ("make_other_key", r"\{[0-9]+: fp32 \[64\]\}, then \{[0-9]+: fp32 \[64\]\}"),
+    ],
+)
+def test_inputs_whose_form_goes_with_the_seed_are_the_suite_s_mistake(supervisor, target, told):
+    finding = only_finding(supervisor, called(target))
+    assert (finding.code, finding.fault, finding.outcome) == ("input_invalid", "suite", "error")
+    assert re.fullmatch(f"made: its form goes with the seed: {told}", finding.sentence), finding.sentence
 
 
 def test_the_same_seed_draws_the_same_inputs(supervisor):
