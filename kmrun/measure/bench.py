@@ -114,9 +114,8 @@ class Bench:
                 # Hot then, and honestly so: thousands of small copies would time the interpreter's own misses.
                 count = min(count, HOT_COPIES)
         room = self.flushes or 2 * max(touched, bytes_per_call) <= self.cache_bytes
-        if (
-            deal is not None and count == 1 and room and not self.has_setup
-        ):  # what `setup` keeps is meant to be kept
+        # What `setup` keeps is meant to be kept.
+        if count == 1 and deal is not None and room and not self.has_setup:
             count = 2
         self.pool.reset(Pool.room(self.contents[slots[0]], count))
         self.holds = dealt(count, slots, deal)
