@@ -17,12 +17,9 @@ from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
 from kmrun.core.plain import from_plain, to_plain
 from kmrun.core.printable import printable
 from kmrun.core.result import CaseResult, CeilingEntry, Result, SuiteEntry
-from kmrun.core.yardstick import Session
+from kmrun.core.yardstick import LEAST, MOST, Session
 from kmrun.errors import InvalidInput, UsageError
 from kmrun.store import results
-
-_LEAST, _MOST = 1e-9, 1e15
-"""Of ms, GB/s and Tflop/s: no machine's figures lie beyond, and what does may not fit a float once it is divided."""
 
 
 @dataclass
@@ -135,13 +132,13 @@ def session_of(entry: CaseResult, ceilings: CeilingEntry) -> Session | None:
     if not entry.median_ms or not ceilings.bandwidths or not _fp32(ceilings):
         return None
     figures = entry.median_ms, max(seen.gb_per_s for seen in ceilings.bandwidths), max(_fp32(ceilings))
-    return _beside(entry.median_ms, ceilings) if all(_LEAST <= each <= _MOST for each in figures) else None
+    return _beside(entry.median_ms, ceilings) if all(LEAST <= each <= MOST for each in figures) else None
 
 
 def _unsure(entry: CaseResult) -> float:
     """Return the log ratio by which the median may be off within its own run: the wider half of its interval."""
     figures = entry.ci_low_ms or 0.0, entry.median_ms or 0.0, entry.ci_high_ms or 0.0
-    if not all(_LEAST <= each <= _MOST for each in figures):
+    if not all(LEAST <= each <= MOST for each in figures):
         return math.inf
     low, middle, high = map(math.log, figures)
     return max(high - middle, middle - low)

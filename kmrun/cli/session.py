@@ -5,7 +5,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
@@ -341,7 +341,9 @@ class Session:
                     going.suite, case, found, going.ceilings, supervisor, progress.phase
                 )
             except KeyboardInterrupt:
-                going.add(case, found)  # measured it was, only not compared
+                told = "not compared: interrupted"  # but measured it was
+                going.add(case, replace(found, labels=(*found.labels, told), not_compared=told))
+                going.tick()
                 raise
             going.add(case, found)
             going.environment.update(supervisor.environment)  # some of it is found out on the way

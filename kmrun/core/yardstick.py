@@ -5,6 +5,9 @@ from dataclasses import dataclass
 YARDSTICKS = ("memory", "compute")
 """What a kernel is measured against in the same moments, one for each bound."""
 
+LEAST, MOST = 1e-9, 1e15
+"""Of ms, GB/s and Tflop/s: no machine's figures lie beyond, and what does may not fit a float once it is divided."""
+
 
 @dataclass(frozen=True, slots=True)
 class Session:

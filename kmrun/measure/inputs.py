@@ -75,7 +75,8 @@ def _form(value: Any) -> str:
     if isinstance(value, list | tuple):
         name = "" if type(value) in (list, tuple) else type(value).__name__
         return f"{name}[" + ", ".join(map(_form, value)) + "]"
-    return type(value).__name__
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return "a plain value" if plain else type(value).__name__
 
 
 def draw_grads(case: Case, forward: Mapping[str, torch.Tensor], seed: int) -> dict[str, torch.Tensor]:

@@ -378,7 +378,7 @@ class Operations(VersionOperations, TurnOperations):
         for name, form in forms.items():
             if form != known[name]:
                 first, then = (textwrap.shorten(each, 60, placeholder="...") for each in (known[name], form))
-                told = f"{name}: its form goes with the seed: {first}, then {then}"
+                told = f"{name}: its form goes with the seed, which may decide its numbers alone: {first}, then {then}"
                 raise inputs.InputError("input_invalid", told)
 
     def _compared(self, slot: int, got: dict[str, torch.Tensor], seed: int) -> tuple[OutputCheck, ...]:

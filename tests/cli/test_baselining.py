@@ -352,7 +352,12 @@ def test_an_interrupted_saving_leaves_the_old_file(kmrun, suite, machine, monkey
     assert FILE.read_text() == before
     assert [path.name for path in FILE.parent.iterdir()] == [FILE.name]
     ran = kmrun(suite, "--against-baseline", "--json")
-    assert (ran.code, [case["id"] for case in json.loads(ran.out)["cases"]]) == (130, [ONE])
+    told = json.loads(ran.out)
+    assert (ran.code, [case["id"] for case in told["cases"]]) == (130, [ONE])
+    assert "not compared: interrupted" in told["cases"][0]["labels"]
+    verdicts = {clause["kind"]: clause["verdict"] for clause in told["cases"][0]["clauses"]}
+    assert verdicts["max_slowdown"] == "not_judged"
+    assert told["wall_s"] > 0
 
 
 def test_a_saved_result_is_compared_with(kmrun, suite, machine):

@@ -46,8 +46,8 @@ def test_the_form_of_a_drawing_tells_dtypes_shapes_strides_and_structure():
     }
     assert inputs.forms(named) == {
         "x": "bf16 [2, 3]",
-        "pair": "[fp32 [2, 3] with strides [1, 2], float]",
-        "packed": "{q: int8 [4], of: [NoneType]}",
+        "pair": "[fp32 [2, 3] with strides [1, 2], a plain value]",
+        "packed": "{q: int8 [4], of: [a plain value]}",
         "box": "object",
     }
 

@@ -105,6 +105,41 @@ def test_what_no_machine_measured_is_damage(tmp_path, value):
         baselines.read(path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            '"memory_calls": 1',
+            '"memory_calls": 1000000',
+            "sessions.0.memory_calls: input should be less than",
+        ),
+        ('"memory_calls": 1', '"memory_calls": 2', "value error, sessions of other calls of a yardstick"),
+        ('"kernel_ms": 1.0', '"kernel_ms": 1e300', "sessions.0.kernel_ms: input should be less than"),
+        ('"saved": "2026', '"saved": "\\u001b[31m', "saved: string should match pattern"),
+        ('"sessions": [', '"sessions": [' + 100 * "{}, ", "sessions.0.kernel_ms: field required"),
+    ],
+)
+def test_damage_is_told_by_its_place(tmp_path, old, new, told):
+    text = baselines.render(make_baseline())
+    assert old in text
+    path = tmp_path / "x.json"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(baselines.DamagedBaseline, match=f"damaged baseline: cases.0.*{re.escape(told)}"):
+        baselines.read(path)
+
+
+def test_a_case_that_is_there_twice_and_sessions_without_end_are_damage(tmp_path):
+    path = tmp_path / "x.json"
+    (case,) = make_baseline().cases
+    path.write_text(baselines.render(make_baseline(cases=(case, case))))
+    with pytest.raises(baselines.DamagedBaseline, match="is there twice"):
+        baselines.read(path)
+    many = dataclasses.replace(case, sessions=101 * case.sessions[:1])
+    path.write_text(baselines.render(make_baseline(cases=(many,))))
+    with pytest.raises(baselines.DamagedBaseline, match="at most 100 items"):
+        baselines.read(path)
+
+
 def test_baselines_for_other_devices_are_found(tmp_path):
     for suite, key in (("adding", "h100-sxm"), ("adding", "cpu-x-2c"), ("other", "a")):
         baselines.target(baselines.file_of(tmp_path, suite, key)).replace("{}")
