@@ -6,6 +6,7 @@ allocation of the judge's instead (`device_memory`), and the file serves what do
 kernel may see. A tensor travels as its raw storage span with shape and strides: a layout arrives as it was.
 """
 
+import enum
 import mmap
 import os
 from typing import Any
@@ -156,24 +157,26 @@ class Arena:
                 "cpu": value.device.type == "cpu",
             }
             return description, offset + aligned(nbytes)
-        if isinstance(value, dict):
+        if type(value) is dict and all(type(key) is str for key in value):
             packed: dict[str, Any] = {}
             for key, item in value.items():
-                packed[str(key)], offset = self._pack(item, offset)
+                packed[key], offset = self._pack(item, offset)
             return {"dict": packed}, offset
-        if isinstance(value, list | tuple):
+        if type(value) in (list, tuple, torch.Size):
             items = []
             for item in value:
                 entry, offset = self._pack(item, offset)
                 items.append(entry)
             return {"tuple" if isinstance(value, tuple) else "list": items}, offset
-        if value is None or isinstance(value, bool | int | float | str):
+        if value is None or (
+            isinstance(value, bool | int | float | str) and not isinstance(value, enum.Enum)
+        ):
             return {"value": value}, offset
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).removeprefix("torch.")}, offset
-        raise CannotCross(
-            f"a {type(value).__module__}.{type(value).__qualname__} cannot cross between processes"
-        )
+        name = f"a {type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")
+        keys = " whose keys are not text" if type(value) is dict else ""
+        raise CannotCross(f"{name}{keys} cannot cross between processes")
 
     def _unpack(self, description: Any, device: torch.device) -> Any:
         if "tensor" in description:

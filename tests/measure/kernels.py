@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from typing import NamedTuple
 
 import torch
 
@@ -309,8 +310,27 @@ def make_other_key(axes, seed):
     return {seed: torch.ones(64)}
 
 
+def make_named(axes, seed):
+    return Scaled(torch.ones(64, 64), seed % 3)
+
+
+def make_numbered(axes, seed):
+    return {0: torch.ones(64, 64), 1: seed % 3}
+
+
 def use_made(made):
+    if isinstance(made, Scaled):
+        return made.q * made.scale
+    if isinstance(made, dict) and 0 in made:
+        return made[0] * made[1]
     return made["q"] * made["scale"] if "q" in made else torch.ones(1)
+
+
+class Scaled(NamedTuple):
+    """A tensor and a number."""
+
+    q: torch.Tensor
+    scale: int
 
 
 _drawn = []

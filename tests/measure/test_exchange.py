@@ -1,6 +1,9 @@
 """Trees of tensors through shared memory, and the copies that calls rotate over."""
 
+import enum
 import os
+from collections import OrderedDict
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -94,6 +97,29 @@ def test_several_trees_lie_behind_each_other(ends):
 def test_what_has_no_description_cannot_cross(ends):
     with pytest.raises(CannotCross, match=r"object cannot cross"):
         ends[0].write({"x": object()})
+
+
+class Pair(NamedTuple):
+    a: torch.Tensor
+    b: int
+
+
+class Kind(enum.IntEnum):
+    ONE = 1
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (Pair(torch.ones(1), 2), "Pair cannot cross"),
+        ({0: torch.ones(1)}, "a dict whose keys are not text cannot cross"),
+        (OrderedDict(a=1), "a collections.OrderedDict cannot cross"),
+        (Kind.ONE, "Kind cannot cross"),
+    ],
+)
+def test_what_would_arrive_as_something_else_cannot_cross(ends, value, told):
+    with pytest.raises(CannotCross, match=told):
+        ends[0].write({"x": value})
 
 
 def test_nothing_is_read_outside_the_arena(ends):

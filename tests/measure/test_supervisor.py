@@ -425,6 +425,12 @@ def called(target: str) -> Case:
     return case("use_made", arguments=(made,), reference=reference)
 
 
+@pytest.mark.parametrize("target", ["make_named", "make_numbered"])
+def test_what_would_arrive_as_something_else_stays_in_one_process(supervisor, target):
+    seen = supervisor.measure(called(target))
+    assert (seen.findings, seen.correct, seen.isolation) == ((), True, "inline")
+
+
 def test_a_number_that_goes_with_the_seed_arrives_with_its_tensors(supervisor):
     seen = supervisor.measure(called("make_scaled"))
     assert (seen.findings, seen.correct) == ((), True)
