@@ -91,7 +91,7 @@ def storage_span(tensor: torch.Tensor) -> int:
 
 def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether the storage that two tensors of one layout reach over holds the same bytes."""
-    left, right = _bytes_of(one), _bytes_of(other)
+    left, right = (flat_storage(each).view(torch.uint8) for each in (one, other))
     if left.numel() != right.numel():
         return False
     aligned = left.storage_offset() % 8 == right.storage_offset() % 8 == 0
@@ -103,9 +103,9 @@ def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
     return rest
 
 
-def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
-    span = torch.as_strided(tensor.detach(), (storage_span(tensor),), (1,), tensor.storage_offset())
-    return span.view(torch.uint8)
+def flat_storage(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the storage that a tensor reaches over, in one dimension: overlaps, gaps and padding as they are."""
+    return torch.as_strided(tensor.detach(), (storage_span(tensor),), (1,), tensor.storage_offset())
 
 
 def tensors_in(tree: Any) -> Iterator[torch.Tensor]:
@@ -136,7 +136,7 @@ def kept_alive(tree: Any) -> float:
         return sum(map(kept_alive, tree.values()))
     if isinstance(tree, list | tuple):
         return sum(map(kept_alive, tree))
-    if tree is None or isinstance(tree, bool | int | float | str):
+    if is_plain(tree):
         return 0
     nbytes = getattr(tree, "nbytes", None)
     return nbytes if isinstance(nbytes, int) and getattr(tree, "base", None) is None else math.inf
@@ -185,7 +185,12 @@ def is_opaque(tree: Any) -> bool:
         return any(is_opaque(item) for item in tree.values())
     if isinstance(tree, list | tuple):
         return any(is_opaque(item) for item in tree)
-    return not (tree is None or isinstance(tree, torch.Tensor | torch.dtype | bool | int | float | str))
+    return not (is_plain(tree) or isinstance(tree, torch.Tensor | torch.dtype))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a number, a text or None: it holds no memory, and is passed as it is."""
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def only_tensors(tree: Any) -> bool:
@@ -198,12 +203,8 @@ def only_tensors(tree: Any) -> bool:
 
 
 def _copy_storage(into: torch.Tensor, source: torch.Tensor) -> None:
-    # Over the raw span, so that overlapping and padded layouts arrive as they are.
-    span = storage_span(source)
-    if span:
-        torch.as_strided(into, (span,), (1,), into.storage_offset()).copy_(
-            torch.as_strided(source, (span,), (1,), source.storage_offset())
-        )
+    if storage_span(source):
+        flat_storage(into).copy_(flat_storage(source))
 
 
 def how_many(bytes_per_copy: int, cache_bytes: int, memory_bytes: int) -> tuple[int, bool]:
@@ -238,9 +239,8 @@ def dealt(copies: int, contents: Sequence[int], seed: int | None = None) -> list
         seed: of the order; by default nobody can know it before.
     """
     chance = random.Random(secrets.randbits(64) if seed is None else seed)
-    again = set(
-        chance.sample(range(copies), 2 * (copies // _STRETCH))
-    )  # an even number, so that the round closes
+    # An even number, so that the round closes.
+    again = set(chance.sample(range(copies), 2 * (copies // _STRETCH)))
     order, at = [], chance.randrange(len(contents))
     for place in range(copies):
         at = (at + (place not in again)) % len(contents)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from kmrun.measure.copies import storage_span
+from kmrun.measure.copies import flat_storage, is_plain, storage_span
 from kmrun.measure.device_memory import DeviceMemory
 
 _ALIGN = 4096
@@ -145,8 +145,8 @@ class Arena:
             span = storage_span(value)
             nbytes = span * value.element_size()
             if nbytes:
-                flat = torch.as_strided(value.detach(), (span,), (1,), value.storage_offset())
-                self._storage.bytes(offset, nbytes).copy_(flat.contiguous().view(torch.uint8))
+                flat = flat_storage(value).contiguous()
+                self._storage.bytes(offset, nbytes).copy_(flat.view(torch.uint8))
             description = {
                 "tensor": str(value.dtype).removeprefix("torch."),
                 "shape": list(value.shape),
@@ -168,9 +168,7 @@ class Arena:
                 entry, offset = self._pack(item, offset)
                 items.append(entry)
             return {"tuple" if isinstance(value, tuple) else "list": items}, offset
-        if value is None or (
-            isinstance(value, bool | int | float | str) and not isinstance(value, enum.Enum)
-        ):
+        if is_plain(value) and not isinstance(value, enum.Enum):
             return {"value": value}, offset
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).removeprefix("torch.")}, offset

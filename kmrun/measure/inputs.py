@@ -14,6 +14,7 @@ from kmrun.core.case import Argument, Case, Implementation
 from kmrun.core.plain import from_plain
 from kmrun.measure import machine
 from kmrun.measure.builders import FILLERS, NOT_BUILT_YET, InputError
+from kmrun.measure.copies import is_plain
 from kmrun.measure.dtypes import short_name, torch_dtype, unusable
 from kmrun.measure.faults import SideFault, one_line, traceback_tail, what_it_did
 from kmrun.measure.target import resolve
@@ -75,8 +76,7 @@ def _form(value: Any) -> str:
     if isinstance(value, list | tuple):
         name = "" if type(value) in (list, tuple) else type(value).__name__
         return f"{name}[" + ", ".join(map(_form, value)) + "]"
-    plain = value is None or isinstance(value, bool | int | float | str)
-    return "a plain value" if plain else type(value).__name__
+    return "a plain value" if is_plain(value) else type(value).__name__
 
 
 def draw_grads(case: Case, forward: Mapping[str, torch.Tensor], seed: int) -> dict[str, torch.Tensor]:
