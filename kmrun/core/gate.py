@@ -6,8 +6,9 @@ Two stages, both on log ratios of new time over old time, so that old and new ar
 in an order drawn at random votes "over the margin" or "under it". If at least half of all blocks were under the
 margin in truth, no stopping rule makes the wealth of a gambler who bets on "over" exceed 1/a with a probability
 above a (Ville's inequality; e-values: Shafer 2021, Ramdas et al. 2023), whatever the noise. The wealth is a
-mixture of three fixed bets. Screening clears a case in two pairs that agree, or in two of three, or makes it a
-suspect; it breaks nothing, since a pair of processes may differ for good by where their memory happened to lie.
+mixture of three fixed bets. The gambler bets on, from pair to pair, so that the blocks of all pairs speak together.
+Screening clears a case in two pairs that agree, or in two of three, or makes it a suspect; it breaks nothing, since a
+pair of processes may differ for good by where their memory happened to lie.
 
 *Settling* takes fresh pairs of processes, one log ratio each. Under "as fast as the margin allows" these lie
 symmetrically around it, because which process is which is drawn by lot: Wilcoxon's signed-rank test is then
@@ -32,8 +33,8 @@ BETS = (0.6, 0.75, 0.9)
 CLEAR_RATE = 0.05
 """One-sided rate at which a case that is too slow may be let pass."""
 
-PAIR_CLEAR_RATE = 0.135
-"""The same of one pair of the screening: that two of three do it is `CLEAR_RATE` then (3 p^2 - 2 p^3)."""
+PAIR_CLEAR_RATE = CLEAR_RATE**0.5
+"""The same of one pair of the screening by itself: half of the evidence that all its pairs together have to bring."""
 
 _MOST_SCREENED = 3
 
@@ -76,15 +77,10 @@ ScreeningOutcome = Literal["clear", "suspect", "open"]
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """What the blocks of one pair of processes come to, as log ratios.
-
-    The bounds are one-sided: the lower one at `CLEAR_RATE`, since it makes suspects, the upper at `PAIR_CLEAR_RATE`.
-    """
+    """What the blocks of one pair of processes come to: their middle as a log ratio."""
 
     outcome: ScreeningOutcome
-    low: float
     value: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +98,10 @@ class Gate:
     """Grain of the timer per call."""
     looks: tuple[Look, ...] = LOOKS
 
-    def screen(self, blocks: Sequence[float]) -> Screening:
+    def screen(self, blocks: Sequence[float], before: Sequence[float] = ()) -> Screening:
         """Judge the log ratios of a pair's blocks so far; may be asked after every block.
+
+        A pair clears the case by its own blocks, and together with those `before`, of all pairs before it.
 
         Raises:
             ValueError: there are no blocks.
@@ -111,34 +109,41 @@ class Gate:
         limit = math.log1p(self.margin)
         low, _ = betting_bounds(blocks, CLEAR_RATE)
         _, high = betting_bounds(blocks, PAIR_CLEAR_RATE)
+        if before:
+            high = max(high, betting_bounds([*before, *blocks], CLEAR_RATE)[1])
         outcome: ScreeningOutcome = "open"
         if high < limit:
             outcome = "clear"
         elif low > limit:
             outcome = "suspect"
-        return Screening(outcome, low, median(blocks), high)
+        return Screening(outcome, median(blocks))
 
     def screened(self, seen: Sequence[Screening]) -> ScreeningOutcome:
         """Judge the pairs that were screened so far; "open" asks for another, of three at most.
 
-        Two that clear the case and lie no further apart than the margin do, or three that clear it: a pair's own
-        offset may hide a slowdown, and that several hide it is less likely the more they agree. One pair may leave it
-        open, where its own offset or a burst of other load speaks against unchanged code.
+        Two that clear the case do where the worse of them is under the margin by half of what they differ by, or
+        three that clear it: a pair's own offset may hide a slowdown, and that several hide it is less likely the
+        more they agree. One pair may leave it open, where its own offset or a burst of other load speaks against
+        unchanged code.
         """
         clear = [each.value for each in seen if each.outcome == "clear"]
         not_clear = len(seen) - len(clear)
-        agree = len(clear) >= 2 and max(clear) - min(clear) <= math.log1p(self.margin)
-        if agree or len(clear) == _MOST_SCREENED:
+        if len(clear) == _MOST_SCREENED or (len(clear) == 2 and _reach(clear)[1] <= math.log1p(self.margin)):
             return "clear"
         over = any(each.outcome == "suspect" for each in seen)
         return "suspect" if over or not_clear == 2 or len(seen) == _MOST_SCREENED else "open"
 
-    def cleared(self, seen: Sequence[Screening], blocks: int) -> Slowdown:
-        """Return what a case comes to that was screened clear: the bounds that hold for every pair that clears it."""
+    def cleared(self, seen: Sequence[Screening], blocks: Sequence[float]) -> Slowdown:
+        """Return what a case comes to that was screened clear, by all its pairs and their blocks.
+
+        Its interval holds what the blocks leave possible, and how far its pairs lie apart.
+        """
         value = sum(each.value for each in seen) / len(seen)
-        low = min(each.low for each in seen)
-        high = max(each.high for each in seen if each.outcome == "clear")
-        return self._slowdown("holds", value, low, high, blocks, processes=len(seen))
+        clear = [each.value for each in seen if each.outcome == "clear"]
+        ends = _reach(clear) if len(clear) == 2 else (min(clear), max(clear))
+        low, high = betting_bounds(blocks, CLEAR_RATE)
+        low, high = min(low, ends[0]), max(high, ends[1])
+        return self._slowdown("holds", value, low, high, len(blocks), processes=len(seen))
 
     def settle(self, pairs: Sequence[float], old_ns: float, blocks: int) -> Slowdown | None:
         """Judge the log ratios of fresh pairs of processes; None where more are to be taken.
@@ -228,6 +233,12 @@ def look_of(looks: Sequence[Look], number: int) -> Look:
     if found is None:
         raise ValueError(f"{number} pairs are more than the last look takes")
     return found
+
+
+def _reach(pair: Sequence[float]) -> tuple[float, float]:
+    """Return two values' ends, each moved outwards by half of what they differ by."""
+    apart = max(pair) - min(pair)
+    return min(pair) - apart / 2, max(pair) + apart / 2
 
 
 def wealth(wins: int, losses: int) -> float:

@@ -10,7 +10,7 @@ import math
 import random
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -187,29 +187,30 @@ class Comparison:
     def _screen(self) -> Slowdown | None:
         """Return what the case comes to where its pairs clear it; None makes it a suspect."""
         seen: list[Screening] = []
-        taken, outcome = 0, "open"
+        blocks: list[float] = []
+        outcome = "open"
         while outcome == "open":
-            found, blocks = self._screen_pair()
+            found, logs = self._screen_pair(blocks)
             seen.append(found)
-            taken += blocks
+            blocks += logs
             outcome = self._gate.screened(seen)
-        return self._gate.cleared(seen, taken) if outcome == "clear" else None
+        return self._gate.cleared(seen, blocks) if outcome == "clear" else None
 
-    def _screen_pair(self) -> tuple[Screening, int]:
+    def _screen_pair(self, before: Sequence[float]) -> tuple[Screening, list[float]]:
         logs: list[float] = []
         with self._pair() as blocks:
             begin = time.monotonic()
             while True:
                 self._trial.progress(f"against {self._gate.against}, block {len(logs) + 1}")
                 logs.append(self._log_ratio(blocks))
-                seen = self._gate.screen(logs)
+                seen = self._gate.screen(logs, before)
                 spent = time.monotonic() - begin
                 if seen.outcome != "open" or len(logs) >= SCREEN_BLOCKS:
                     break
                 patience = LEANING_S if seen.value < math.log1p(self._gate.margin) else SCREEN_S
                 if spent > patience and len(logs) >= SCREEN_LEAST:
                     break
-        return seen, len(logs)
+        return seen, logs
 
     def _settle(self) -> Slowdown:
         name, taken = self._gate.against, 0
