@@ -44,8 +44,8 @@ SCREEN_BLOCKS = 150
 SCREEN_S, LEANING_S = 0.6, 3.0
 """How long a pair may leave it open: longer where it leans to the good side, since fresh pairs would take longer."""
 
-PAIR_BLOCKS_LEAST, PAIR_BLOCKS, PAIR_BLOCKS_MOST, PAIR_S = 3, 8, 32, 0.25
-"""Blocks of a fresh pair: as many as fit the time, at least eight where a block is short."""
+PAIR_BLOCKS_LEAST, PAIR_BLOCKS, PAIR_BLOCKS_MOST, PAIR_S = 3, 6, 32, 0.25
+"""Blocks of a fresh pair: as many as fit the time, at least six where a block is short."""
 
 SCREEN_LEAST = 7
 """Fewer blocks make no suspect, so that a pair is not given up before."""
