@@ -12,7 +12,7 @@ from kmrun.measure import ceiling, lifeline, machine
 from kmrun.measure.arena_operations import ArenaOperations
 from kmrun.measure.copies import Pool
 from kmrun.measure.exchange import Arena
-from kmrun.measure.placement import Placement
+from kmrun.measure.placement import Placement, take_precedence
 from kmrun.measure.protocol import VERSION
 from kmrun.measure.spoiled import limits
 from kmrun.measure.timer import Flusher, Stopwatch
@@ -39,7 +39,9 @@ class MachineOperations(YardstickOperations, ArenaOperations):
         """Return the kind of the device that `open` is going to choose, before it is touched."""
         return machine.kind_of(machine.named_device(device))
 
-    def open(self, device: str, threads: int, memory_limit: int, compute: bool = True) -> dict[str, Any]:
+    def open(
+        self, device: str, threads: int, memory_limit: int, compute: bool = True, compared: bool = False
+    ) -> dict[str, Any]:
         """Choose the device and fix the thread count; describe what is here.
 
         Args:
@@ -47,8 +49,11 @@ class MachineOperations(YardstickOperations, ArenaOperations):
             threads: of torch's CPU operators; the same on every side.
             memory_limit: host bytes that this side may take on a CPU.
             compute: False leaves a GPU untouched until `use_device` (serial isolation).
+            compared: whether other load is to wait for this side, where that may be asked for.
         """
         self._opening = {"device": device, "threads": threads, "memory_limit": memory_limit}
+        if compared:
+            take_precedence()
         if not compute:
             torch.set_num_threads(threads)
             return {"version": VERSION, "device": {}, "torch": machine.torch_facts()}

@@ -1,4 +1,4 @@
-"""Where a side's threads run while they are timed: on a core each. No torch.
+"""Where a side's threads run while they are timed: on a core each, and before others' work. No torch.
 
 The scheduler may leave two threads of a team on one core, for seconds where the other cores have work of others.
 The one that waits then spins where the other would work, until it goes to sleep: the same addition of 100,000
@@ -19,6 +19,7 @@ from pathlib import Path
 
 _TASKS = Path("/proc/self/task")
 _PASSING_NS, _PASSING_SHARE = 10_000_000, 0.05
+_NICE, _GROUP = -10, Path("/proc/self/autogroup")
 
 
 class Placement:
@@ -81,6 +82,18 @@ def settle_on(cores: set[int]) -> None:
     """Keep all threads of this process, and those that they start, on these cores."""
     for thread in _threads():
         _bind(thread, cores)
+
+
+def take_precedence() -> None:
+    """Let other load wait, where the user may ask for that (root, most containers), also for threads that start later.
+
+    Beside three busy processes a core, a pair of versions took a third of the time, and pairs differed less.
+    """
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, min(_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
+    if _GROUP.exists():  # sessions share the cores by this before processes do by the other
+        with contextlib.suppress(OSError):
+            _GROUP.write_text(str(_NICE))
 
 
 def _threads() -> frozenset[int]:

@@ -385,6 +385,7 @@ class Supervisor:
                 threads=self.threads,
                 memory_limit=int(cpu.memory_available_bytes() * 0.9),
                 compute=compute,
+                compared=self.options.compared,
             )
             if self._cache_bytes is not None:
                 told(side, "set_cache", cache_bytes=self._cache_bytes)

@@ -1,6 +1,5 @@
 """The operations of a side that hosts one of two versions: settle in its tree, show where its code came from."""
 
-import contextlib
 import os
 import sys
 from pathlib import Path
@@ -10,8 +9,6 @@ from kmrun.core.plain import to_plain
 from kmrun.measure.origin import Origin
 from kmrun.measure.placement import settle_on
 from kmrun.measure.provenance import Provenance, separate_caches
-
-_NICE = -10
 
 
 class VersionOperations:
@@ -34,7 +31,6 @@ class VersionOperations:
         if caches is not None:
             separate_caches(caches)
         os.chdir(folder)
-        _take_precedence()
 
     def share_cache(self, users: int) -> None:
         """Take a share of the last-level cache for all of it: others send as much through it between two turns."""
@@ -67,18 +63,3 @@ class VersionOperations:
             )
         )
         return plain
-
-
-def _take_precedence() -> None:
-    """Let other load wait, where the user may ask for that (root, most containers); both versions do.
-
-    Beside three busy processes a core, a pair took a third of the time, and pairs differed less.
-    """
-    tasks, group = Path("/proc/self/task"), Path("/proc/self/autogroup")
-    threads = [int(task.name) for task in tasks.iterdir()] if tasks.exists() else []
-    for thread in threads:
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, _NICE)
-    if threads and group.exists():  # sessions share the cores by this before processes do by the other
-        with contextlib.suppress(OSError):
-            group.write_text(str(_NICE))

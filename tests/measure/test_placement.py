@@ -148,3 +148,30 @@ def test_all_threads_settle_and_so_do_those_that_they_start(cores: set[int]) -> 
         after.set()
         running.join()
         later.join()
+
+
+LOWERED = "import os; os.setpriority(os.PRIO_PROCESS, 0, -10)"
+TAKES_PRECEDENCE = """
+import os, threading
+from pathlib import Path
+from kmrun.measure.placement import take_precedence
+os.setsid()
+take_precedence()
+seen = [os.getpriority(os.PRIO_PROCESS, 0)]
+thread = threading.Thread(target=lambda: seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id())))
+thread.start()
+thread.join()
+group = Path("/proc/self/autogroup")
+print(*seen, group.read_text().split()[-1] if group.exists() else seen[0])
+"""
+
+
+def test_other_load_waits_where_that_may_be_asked_for() -> None:
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    may = subprocess.run([sys.executable, "-c", LOWERED], capture_output=True).returncode == 0
+    found = subprocess.run(
+        [sys.executable, "-c", TAKES_PRECEDENCE], capture_output=True, text=True, check=True
+    ).stdout
+    own, thread, group = map(int, found.split())
+    assert own == thread == (min(-10, before) if may else before)
+    assert group <= (-10 if may else max(before, 0))

@@ -67,6 +67,19 @@ def only_finding(supervisor, measured_case):
     return measurement.findings[0]
 
 
+def test_only_sides_whose_times_are_compared_go_before_other_load(supervisor):
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    lowered = f"import os; os.setpriority(os.PRIO_PROCESS, 0, {min(-10, usual)})"
+    may = subprocess.run([sys.executable, "-c", lowered], capture_output=True).returncode == 0
+    assert os.getpriority(os.PRIO_PROCESS, supervisor.judge().pid) == usual
+    with small("cpu", RunOptions(threads=1, compared=True)) as running:
+        sides = [running.judge(), running.kernel(), *running.start_others(2)]
+        seen = {os.getpriority(os.PRIO_PROCESS, side.pid) for side in sides}
+        assert seen == {min(-10, usual) if may else usual}
+        for side in sides[2:]:
+            side.bury()
+
+
 def test_an_honest_kernel_is_checked_and_timed(supervisor):
     seen = supervisor.measure(case("add"))
     assert seen.findings == ()
