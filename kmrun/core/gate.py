@@ -2,7 +2,7 @@
 
 Two stages, both on log ratios of new time over old time, so that old and new are treated alike.
 
-*Screening* looks at blocks of pairs of live processes, each pair by itself. Each block in which the two took turns
+*Screening* looks at blocks of pairs of live processes. Each block in which the two took turns
 in an order drawn at random votes "over the margin" or "under it". If at least half of all blocks were under the
 margin in truth, no stopping rule makes the wealth of a gambler who bets on "over" exceed 1/a with a probability
 above a (Ville's inequality; e-values: Shafer 2021, Ramdas et al. 2023), whatever the noise. The wealth is a
@@ -138,7 +138,8 @@ class Gate:
 
         Its interval holds what the blocks leave possible, and how far its pairs lie apart.
         """
-        value = sum(each.value for each in seen) / len(seen)
+        # Of three the middle one: the mean lies outside the interval where the pair that left it open is far away.
+        value = median([each.value for each in seen])
         clear = [each.value for each in seen if each.outcome == "clear"]
         ends = _reach(clear) if len(clear) == 2 else (min(clear), max(clear))
         low, high = betting_bounds(blocks, CLEAR_RATE)

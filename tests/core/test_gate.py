@@ -83,7 +83,7 @@ def test_the_interval_of_a_cleared_case_holds_its_blocks_and_how_far_its_pairs_l
     spread = [0.001 * place for place in range(-20, 21)]
     found = gate().cleared([clear(0.0), OPEN, clear(0.0)], spread)
     assert found.processes == 3
-    assert found.slowdown == pytest.approx(math.expm1(0.02 / 3))
+    assert found.slowdown == 0.0
     low, high = betting_bounds(spread, CLEAR_RATE)
     assert low < 0 < high
     assert (found.low, found.high) == (math.expm1(low), math.expm1(high))
@@ -101,8 +101,21 @@ def test_what_is_screened_clear_ends_within_the_margin(pairs, margin):
         seen.append(rule.screen(pair, blocks))
         blocks += pair
         if rule.screened(seen) == "clear":
-            assert rule.cleared(seen, blocks).high <= margin + 1e-12
+            found = rule.cleared(seen, blocks)
+            assert found.low - 1e-12 <= found.slowdown <= found.high + 1e-12
+            assert found.high <= margin + 1e-12
             break
+
+
+def test_a_pair_that_leaves_it_open_far_away_moves_no_cleared_case_out_of_its_interval():
+    far, under = [0.1, 0.1, 0.1, 0.1, -0.05, -0.05, -0.05], [-0.05] * 40
+    rule, seen, blocks = gate(), [], []
+    for pair in (far, under, under):
+        seen.append(rule.screen(pair, blocks))
+        blocks += pair
+    assert [each.outcome for each in seen] == ["open", "clear", "clear"]
+    found = rule.cleared(seen, blocks)
+    assert found.low <= found.slowdown <= found.high <= rule.margin
 
 
 def test_a_pair_s_own_offset_hides_a_slowdown_less_often_in_two():
