@@ -75,6 +75,18 @@ def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
     return _interpolated(ordered, 0.25), _interpolated(ordered, 0.5), _interpolated(ordered, 0.75)
 
 
+def shift(samples: Sequence[float], others: Sequence[float]) -> float:
+    """Return by how much the samples lie above others: the median of all differences.
+
+    The estimate of Hodges & Lehmann (1963) for two samples that differ by where they lie; a third of either may be
+    disturbed without moving it far.
+
+    Raises:
+        ValueError: one of them is empty.
+    """
+    return median([one - other for one in samples for other in others])
+
+
 def median_interval(samples: Sequence[float], level: float = STOPPING_LEVEL) -> Interval:
     """Return the median with bounds that hold together at `level` (two-sided). Samples are in time order.
 

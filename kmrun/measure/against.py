@@ -222,8 +222,7 @@ class Comparison:
             )
             with self._pair() as blocks:
                 taken += self._blocks_of_a_pair(blocks)
-                new, old = (quantile(samples, self._level) for samples in blocks.samples)
-            pairs.append(math.log(new / old))
+                pairs.append(blocks.log_ratio())
             old_ns = median(self._old_ns)
             found = self._gate.settle(pairs, old_ns, taken)
             if found is not None:

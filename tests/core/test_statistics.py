@@ -220,3 +220,16 @@ def test_stopping_waits_for_a_slow_drift():
 def test_corrected_alpha():
     assert own.corrected_alpha(0) == 0.01
     assert own.corrected_alpha(20) == 0.0005
+
+
+@given(samples=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12), by=st.floats(-1e3, 1e3))
+def test_a_shift_is_what_lies_between_two_equal_shapes_and_turns_its_sign_with_them(samples, by):
+    moved = [sample + by for sample in samples]
+    assert own.shift(moved, samples) == pytest.approx(by, abs=1e-6)
+    assert own.shift(samples, moved) == pytest.approx(-own.shift(moved, samples), abs=1e-9)
+
+
+def test_a_shift_is_the_median_of_all_differences():
+    assert own.shift([3.0, 10.0], [1.0, 2.0, 4.0]) == pytest.approx(4.0)
+    with pytest.raises(ValueError, match="no samples"):
+        own.shift([1.0], [])
