@@ -35,7 +35,7 @@ from kmrun.measure.provenance import search_first
 from kmrun.measure.references import references
 from kmrun.measure.roles import KERNEL, REFERENCE
 from kmrun.measure.seen import Seen
-from kmrun.measure.spoiled import Interpreter, limit_fault
+from kmrun.measure.spoiled import Interpreter, Standing, limit_fault
 from kmrun.measure.timer import Budget
 from kmrun.measure.turn_operations import TurnOperations
 from kmrun.measure.version_operations import VersionOperations
@@ -57,6 +57,7 @@ class Operations(VersionOperations, TurnOperations):
         self._settings: machine.Settings | None = None
         """Torch's global settings before any case."""
         self._interpreter = Interpreter.now()
+        self._standing: Standing | None = None
         self._environment: dict[str, str | None] = {}
         """Variables that implementations set, and what they were before."""
         self._variables: dict[str, str] | None = None
@@ -96,7 +97,10 @@ class Operations(VersionOperations, TurnOperations):
             SideFault: an earlier case left this process in a state that is nobody's to work in (`spoiled`).
         """
         self.end()
-        if what := self._interpreter.change():
+        self._standing = (
+            self._standing or Standing.now()
+        )  # kmrun itself changes it before the first case alone
+        if what := self._interpreter.change() or self._standing.change():
             raise SideFault("spoiled", f"an earlier case changed {what} for the whole process")
         self._variables = dict(os.environ)
         self._case = from_plain(Case, case)

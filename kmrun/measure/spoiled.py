@@ -1,4 +1,4 @@
-"""What user code did to a side's interpreter that would reach the next case: then that case gets a fresh side.
+"""What user code did to its process that would reach the next case: then that case gets a fresh side.
 
 Undoing it would not do: a module that patches torch, or switches the collector off, does so when it is imported,
 which is once in a process, and means it for all its cases. In a fresh process it is imported again.
@@ -76,6 +76,27 @@ class Interpreter:
         if sys.getrecursionlimit() != self.depth:
             return "the recursion limit"
         return ""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the system's scheduler gives this thread, and those that it starts: a priority, and cores to run on."""
+
+    nice: int
+    cores: frozenset[int]
+
+    @classmethod
+    def now(cls) -> "Standing":
+        """Return it as it is."""
+        cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
+        return cls(os.getpriority(os.PRIO_PROCESS, 0), cores)
+
+    def change(self) -> str:
+        """Return what is no longer as it was, empty where all is."""
+        found = Standing.now()
+        if found.nice != self.nice:
+            return "the priority"
+        return "" if found.cores == self.cores else "the cores to run on"
 
 
 def _is_torch_s_own(function: Any) -> bool:

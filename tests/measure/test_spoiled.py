@@ -1,6 +1,7 @@
 """A kernel that leaves its process unusable: the next case must not pay for it."""
 
 import gc
+import os
 import sys
 import warnings
 from dataclasses import replace
@@ -12,7 +13,7 @@ pytest.importorskip("torch")
 import torch
 
 from kmrun.measure.run_options import RunOptions
-from kmrun.measure.spoiled import Interpreter, limit_fault, limits
+from kmrun.measure.spoiled import Interpreter, Standing, limit_fault, limits
 from kmrun.measure.supervisor import Supervisor
 from support.sides import make_case, randn
 
@@ -45,6 +46,28 @@ def traces(x, y):
 
 def makes_warnings_errors(x, y):
     warnings.simplefilter("error")
+    return x + y
+
+
+def goes_last(x, y):
+    os.nice(5)
+    return x + y
+
+
+def binds_itself(x, y):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    return x + y
+
+
+def notes_its_cores(x, y):
+    with open(__file__ + ".cores", "a") as file:
+        print(len(os.sched_getaffinity(0)), file=file)
+    return x + y
+
+
+def stands_as_usual(x, y):
+    if os.getpriority(os.PRIO_PROCESS, 0) != os.getpriority(os.PRIO_PROCESS, os.getppid()):
+        raise RuntimeError("another priority")
     return x + y
 
 
@@ -110,6 +133,26 @@ def test_what_a_kernel_does_to_its_process_does_not_reach_the_next(supervisor, f
     found = measured(supervisor, folder, "ordinary")
     assert [finding.sentence for finding in found.findings] == []
     assert found.correct
+
+
+def test_the_next_case_has_the_usual_priority(supervisor, folder):
+    measured(supervisor, folder, "goes_last")
+    assert measured(supervisor, folder, "stands_as_usual").findings == ()
+
+
+def test_the_next_case_runs_on_all_cores(supervisor, folder):
+    measured(supervisor, folder, "binds_itself")
+    assert measured(supervisor, folder, "notes_its_cores").findings == ()
+    # While it is timed its threads have a core each, while it is checked they have all.
+    seen = (folder / "k.py.cores").read_text().split()
+    assert max(map(int, seen)) == len(os.sched_getaffinity(0))
+
+
+def test_what_user_code_did_to_its_standing_is_told():
+    before = Standing.now()
+    assert before.change() == ""
+    assert replace(before, nice=before.nice + 1).change() == "the priority"
+    assert replace(before, cores=before.cores | {max(before.cores) + 1}).change() == "the cores to run on"
 
 
 @pytest.mark.parametrize(("name", "limit"), [("small_memory", "RLIMIT_AS"), ("no_files", "RLIMIT_NOFILE")])
