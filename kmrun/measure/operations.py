@@ -97,9 +97,7 @@ class Operations(VersionOperations, TurnOperations):
             SideFault: an earlier case left this process in a state that is nobody's to work in (`spoiled`).
         """
         self.end()
-        self._standing = (
-            self._standing or Standing.now()
-        )  # kmrun itself changes it before the first case alone
+        self._standing = self._standing or Standing.now()  # kmrun changes it only before
         if what := self._interpreter.change() or self._standing.change():
             raise SideFault("spoiled", f"an earlier case changed {what} for the whole process")
         self._variables = dict(os.environ)

@@ -173,5 +173,18 @@ def test_other_load_waits_where_that_may_be_asked_for() -> None:
         [sys.executable, "-c", TAKES_PRECEDENCE], capture_output=True, text=True, check=True
     ).stdout
     own, thread, group = map(int, found.split())
-    assert own == thread == (min(-10, before) if may else before)
-    assert group <= (-10 if may else max(before, 0))
+    assert own == thread == (min(-10, before) if may and before <= 0 else before)
+    assert group <= (-10 if may and before <= 0 else max(before, 0))
+
+
+def test_who_wants_to_be_behind_other_load_stays_there() -> None:
+    code = """
+import os
+from kmrun.measure.placement import take_precedence
+os.setsid()
+os.nice(40)
+take_precedence()
+print(os.getpriority(os.PRIO_PROCESS, 0))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found == "19\n"
