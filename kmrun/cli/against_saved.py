@@ -102,7 +102,10 @@ class AgainstSaved(Companion):
         result = self._then[suite.key]
         entry = next((entry for entry in result.cases if entry.id == case.id), None)
         then = session_of(entry, result.ceilings) if entry else None
-        if entry is None or then is None or not has_time(found):
+        if entry is None or then is None:
+            lacks = "ceilings that can be compared" if entry and entry.median_ms else "time of it"
+            return replace(found, not_compared=printable(f"no {lacks} in {self.path}"))
+        if not has_time(found):
             return found
         gate = BaselineGate(
             str(self.path),

@@ -168,6 +168,7 @@ class AgainstBaseline(Companion):
     take: Take = field(kw_only=True)
     say: Say = field(kw_only=True)
     _known: dict[Key, Baseline] = field(default_factory=dict)
+    _missing: dict[Key, str] = field(default_factory=dict)
     _compared: dict[Key, int] = field(default_factory=dict)
 
     def open(self, suite: Suite) -> None:
@@ -182,6 +183,7 @@ class AgainstBaseline(Companion):
             there = f" (there is one for {', '.join(others)})" if others else ""
             told = f"warning: {suite.name} has no baseline for {key}{there}: max_slowdown is not judged"
             self.say(printable(told) + "\n")
+            self._missing[suite.key] = f"no baseline for {key}"
             return
         if found.device.key != key or found.suite != suite.name:
             hint = "--save-baseline writes one of this device"
@@ -215,7 +217,10 @@ class AgainstBaseline(Companion):
         """Compare: two fresh processes clear a case or make it a suspect, which is measured in new ones."""
         baseline = self._known.get(suite.key)
         then = baseline.case(case.id) if baseline else None
-        if then is None or not has_time(found):
+        if then is None:
+            why = self._missing.get(suite.key, "not in the baseline: --save-baseline adds it")
+            return replace(found, not_compared=printable(why))
+        if not has_time(found):
             return found
         gate = BaselineGate(
             f"the baseline of {then.saved[:10]}",

@@ -23,12 +23,16 @@ ROOT = "{root}"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a suite's other version lies; `suite` is None where that version has no such file."""
+    """Where a suite's other version lies; `suite` is None where that version has no such file.
+
+    `is_suite` says that the name is that of the suite's file itself, not of the tree around it.
+    """
 
     name: str
     own: Path
     other: Path
     suite: Path | None
+    is_suite: bool = False
 
 
 @contextlib.contextmanager
@@ -133,7 +137,7 @@ def _in_path(suite: Path, path: Path, asked: str) -> Place:
     """Find the counterpart of a suite below a path: the innermost folder around both that fits."""
     own_root = toplevel(suite.parent)
     if path.is_file():
-        return Place(asked, own_root or suite.parent, toplevel(path.parent) or path.parent, path)
+        return Place(asked, own_root or suite.parent, toplevel(path.parent) or path.parent, path, True)
     for folder in suite.parents:
         candidate = path / suite.relative_to(folder)
         if candidate.is_file():
@@ -163,7 +167,8 @@ def _other(place: Place) -> PlannedSuite | str | None:
     if place.suite is None:
         return None
     try:
-        return read_and_plan(place.suite, f"{place.name}:{place.suite.relative_to(place.other)}")
+        within = "" if place.is_suite else f":{place.suite.relative_to(place.other)}"
+        return read_and_plan(place.suite, place.name + within)
     except InvalidSuite as invalid:
         # What repairs a broken suite must not be held up by it.
         wrong = next(each for each in invalid.diagnostics if each.severity == "error")

@@ -314,6 +314,13 @@ def test_a_suite_that_was_broken_does_not_block_its_repair(code, kmrun, monkeypa
     assert {"add[n=64]", "add[n=128]"} <= {one for one in fake.asked if isinstance(one, str)}
 
 
+def test_a_broken_suite_that_is_named_itself_is_named_once(code, kmrun, monkeypatch):
+    (code / "before.yaml").write_text(suite().replace("target:", "tarjet:"))
+    monkeypatch.setattr(running, "make_supervisor", lambda *given: FakeSupervisor())
+    ran = kmrun("suites/s.yaml", "--against", "before.yaml")
+    assert "its suite there is invalid: before.yaml:7:5: " in ran.err
+
+
 def test_a_suite_that_is_a_link_out_of_the_repository(code, tmp_path):
     (tmp_path / "shared.yaml").write_text(suite())
     (code / "suites" / "link.yaml").symlink_to(tmp_path / "shared.yaml")

@@ -153,6 +153,8 @@ def test_no_baseline_is_not_judged(kmrun, suite, machine):
     said = "warning: adding has no baseline for cpu-test-8c: max_slowdown is not judged\n"
     assert (ran.code, ran.err) == (0, said)
     assert machine.taken == []
+    assert "not judged: max_slowdown 0.03 (no baseline for cpu-test-8c)" in ran.out
+    assert "nothing to compare with" not in ran.out
     kmrun(suite, "--save-baseline")
     FILE.rename("baselines/adding.h100-sxm.json")
     assert "(there is one for h100-sxm)" in kmrun(suite, "--against-baseline").err
@@ -213,6 +215,11 @@ def test_new_cases_are_warned_of(kmrun, suite, machine):
     ran = kmrun(suite, "--against-baseline")
     assert (ran.code, machine.taken[-2:]) == (0, [ONE, ONE])
     assert "1 case of this run not in it" in ran.err
+    assert "max_slowdown 0.03 (not in the baseline: --save-baseline adds it), 1 case" in ran.out
+    kmrun(suite, "--save", "old.json", "-k", ONE)
+    assert (
+        "max_slowdown 0.03 (no time of it in old.json), 1 case" in kmrun(suite, "--compare", "old.json").out
+    )
 
 
 def test_only_chosen_cases_are_measured_anew(kmrun, suite, machine):
