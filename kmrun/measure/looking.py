@@ -54,14 +54,17 @@ def look_at_turns(trial: "Trial", new: Version, old: Version, inputs: Inputs, na
     old.ask("show_turns", key=KERNEL)
     old.stop()
     new.wake()
-    most = 0 if not trial.has_checks else 1 if trial.inline else MOST_SHOWN
-    shown = new.ask("show_turns", key=KERNEL, most=most, share=not trial.inline, at=inputs.end)
-    told = f"in a call that was timed beside {name}: "
-    if trial.inline and trial.has_checks:
-        trial.take_checks(_compared_by_itself(trial, new, inputs.of(shown[0]["slot"])), told)
-    new.stop()
-    for each in () if trial.inline else shown:
-        trial.take_checks(_compared(trial, inputs.of(each["slot"]), each["tree"]), told)
+    most = MOST_SHOWN if trial.has_checks else 0
+    if trial.inline:
+        shown = new.ask("show_turns", key=KERNEL, most=min(most, 1))
+        found = [_compared_by_itself(trial, new, inputs.of(each["slot"])) for each in shown]
+        new.stop()
+    else:
+        shown = new.ask("show_turns", key=KERNEL, most=most, share=True, at=inputs.end)
+        new.stop()
+        found = [_compared(trial, inputs.of(each["slot"]), each["tree"]) for each in shown]
+    for each in found:
+        trial.take_checks(each, f"in a call that was timed beside {name}: ")
 
 
 def _compared(trial: "Trial", drawing: Drawing, tree: Any) -> list[dict[str, Any]]:
