@@ -44,7 +44,7 @@ SCREEN_BLOCKS = 150
 SCREEN_S, LEANING_S = 0.6, 3.0
 """How long a pair may leave it open: longer where it leans to the good side, since fresh pairs would take longer."""
 
-PAIR_BLOCKS_LEAST, PAIR_BLOCKS, PAIR_BLOCKS_MOST, PAIR_S = 3, 6, 32, 0.25
+PAIR_BLOCKS_LEAST, PAIR_BLOCKS, PAIR_BLOCKS_MOST, PAIR_S = 3, 6, 32, 0.2
 """Blocks of a fresh pair: as many as fit the time, at least six where a block is short."""
 
 SCREEN_LEAST = 7
