@@ -83,14 +83,12 @@ class AgainstSaved(Companion):
         """
         entries = {entry.id: entry for entry in then.cases if entry.median_ms}
         both = [(case, entries[case.id]) for case in suite.cases if case.id in entries]
-        changed = [case.id for case, entry in both if entry.digest not in (None, suite.digest(case))]
+        changed = [case for case, entry in both if entry.digest not in (None, suite.digest(case))]
         if changed:
-            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-            raise UsageError(
-                f"--compare {self.path}: {changed[0]}{more} is defined in another way than it was, "
-                "or is timed cold against hot",
-                "--save measures it anew",
+            told = (
+                f"{suite.named(changed)} is defined in another way than it was, or is timed cold against hot"
             )
+            raise UsageError(printable(f"--compare {self.path}: {told}"), "--save measures it anew")
         if any(entry.digest is None for _, entry in both):
             told = "does not say how its cases are defined: a changed one would look slower or faster"
             self.say(printable(f"warning: {self.path}: {told}") + "\n")

@@ -198,11 +198,10 @@ class AgainstBaseline(Companion):
         for there, here in other_environment(found.environment, suite.environment):
             self.say(printable(f"warning: {path}: is of {there}, this is {here}") + "\n")
         known = [case.id for case in suite.cases if found.case(case.id)]
-        changed = [case.id for case in suite.cases if _is_changed(found.case(case.id), case, suite)]
+        changed = [case for case in suite.cases if _is_changed(found.case(case.id), case, suite)]
         if changed:
-            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
             hint = "--save-baseline measures it anew, with -k only what changed"
-            told = f"{path}: {changed[0]}{more} is defined in another way than it was"
+            told = f"{path}: {suite.named(changed)} is defined in another way than it was"
             raise UsageError(printable(told), hint)
         new = len(suite.cases) - len(known)
         if new:

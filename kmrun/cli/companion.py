@@ -8,6 +8,7 @@ from typing import Any
 from kmrun.core.baseline import definition_digest
 from kmrun.core.case import Case
 from kmrun.core.clause import bound_for
+from kmrun.core.entries import Locate
 from kmrun.core.measurement import Ceilings, Finding, Measurement, RunDevice
 from kmrun.core.opponent import Opponent
 from kmrun.core.slowdown import DEFAULT_MARGIN
@@ -39,6 +40,8 @@ class Suite:
     flush_l2: bool = True
     root: Path | None = None
     """The tree that the suite lies in; None: its folder."""
+    locate: Locate = lambda path: None
+    """Turns a place of the document into file and line."""
 
     @property
     def key(self) -> "Key":
@@ -52,6 +55,13 @@ class Suite:
     def digest(self, case: Case) -> str:
         """Return what tells a case from one of that name that is defined in another way."""
         return definition_digest(case, self.l2(case), str(self.root or self.folder))
+
+    def named(self, cases: Sequence[Case]) -> str:
+        """Return the first case, where it was written, how many follow it: `add[n=64] (s.yaml:7) and 2 more`."""
+        found = self.locate(cases[0].place)
+        at = f" ({found[0]}:{found[1]})" if found else ""
+        more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+        return f"{cases[0].id}{at}{more}"
 
     def margin(self, case: Case) -> float:
         """Return how much slower a case may be: its strictest clause on this device, else 5 %."""

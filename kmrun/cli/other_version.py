@@ -5,15 +5,18 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from kmrun.cli.against_version import AgainstVersion, Matchup
 from kmrun.cli.app import explained
+from kmrun.cli.companion import Key
 from kmrun.core.case import Case, Implementation
 from kmrun.core.opponent import Tree
 from kmrun.errors import UsageError
 from kmrun.source.diagnostics import InvalidSuite
 from kmrun.source.paths import exists
 from kmrun.source.suite_plan import PlannedSuite, read_and_plan
+from kmrun.store.packages import code_in
 from kmrun.store.repository import LOCAL_VARIABLES, commit_named, refusal, toplevel
 from kmrun.store.worktree import BuildFailed, Workshop
 
@@ -25,14 +28,14 @@ ROOT = "{root}"
 class Place:
     """Where a suite's other version lies; `suite` is None where that version has no such file.
 
-    `is_suite` says that the name is that of the suite's file itself, not of the tree around it.
+    `kind` says what was named: a commit, a folder, or the suite's file itself.
     """
 
     name: str
     own: Path
     other: Path
     suite: Path | None
-    is_suite: bool = False
+    kind: Literal["commit", "folder", "suite"] = "folder"
 
 
 @contextlib.contextmanager
@@ -61,17 +64,16 @@ def against_version(
             folder.mkdir(parents=True)
         others = {path: _other(place) for path, place in places.items()}
         _build(planned, places, others, build, workshop, say)
-        yield AgainstVersion(
-            matchups={
-                (
-                    str(item.read.path.parent.resolve()),
-                    item.read.suite.suite,
-                    item.read.document.source.name,
-                ): _matchup(item, places[item.read.path], others[item.read.path], caches)
-                for item in planned
-            },
-            say=say,
-        )
+        matchups: dict[Key, Matchup] = {
+            (
+                str(item.read.path.parent.resolve()),
+                item.read.suite.suite,
+                item.read.document.source.name,
+            ): _matchup(item, places[item.read.path], others[item.read.path], caches)
+            for item in planned
+        }
+        _refuse_strangers(list(places.values()), list(matchups.values()))
+        yield AgainstVersion(matchups=matchups, say=say)
 
 
 @contextlib.contextmanager
@@ -128,7 +130,7 @@ def _finder(planned: Sequence[PlannedSuite], asked: str) -> Callable[[PlannedSui
         short = (commit or "")[:9]
         name = asked if (commit or "").startswith(asked) else f"{asked} ({short})"
         suite = made[0] / _location(item).relative_to(root)
-        return Place(name, root, made[0], suite if suite.is_file() else None)
+        return Place(name, root, made[0], suite if suite.is_file() else None, "commit")
 
     return in_commit
 
@@ -137,7 +139,7 @@ def _in_path(suite: Path, path: Path, asked: str) -> Place:
     """Find the counterpart of a suite below a path: the innermost folder around both that fits."""
     own_root = toplevel(suite.parent)
     if path.is_file():
-        return Place(asked, own_root or suite.parent, toplevel(path.parent) or path.parent, path, True)
+        return Place(asked, own_root or suite.parent, toplevel(path.parent) or path.parent, path, "suite")
     for folder in suite.parents:
         candidate = path / suite.relative_to(folder)
         if candidate.is_file():
@@ -163,16 +165,44 @@ def _other_than_own(place: Place, item: PlannedSuite) -> Place:
 
 
 def _other(place: Place) -> PlannedSuite | str | None:
-    """Return the suite as it is in the other version: None where it is younger, or why it cannot be read."""
+    """Return the suite as it is in the other version: None where it is younger, or why it cannot be read.
+
+    Raises:
+        UsageError: it was named itself, and is none.
+    """
     if place.suite is None:
         return None
     try:
-        within = "" if place.is_suite else f":{place.suite.relative_to(place.other)}"
+        within = "" if place.kind == "suite" else f":{place.suite.relative_to(place.other)}"
         return read_and_plan(place.suite, place.name + within)
     except InvalidSuite as invalid:
-        # What repairs a broken suite must not be held up by it.
         wrong = next(each for each in invalid.diagnostics if each.severity == "error")
+        if place.kind == "suite":
+            raise UsageError(
+                f"--against {place.name}: is no valid suite: {wrong.place}: {wrong.message}"
+            ) from invalid
+        # What repairs a broken suite must not be held up by it.
         return f"its suite there is invalid: {wrong.place}: {wrong.message}"
+
+
+def _refuse_strangers(places: Sequence[Place], matchups: Sequence[Matchup]) -> None:
+    """Refuse a folder that has neither a suite of the run nor code of one: a mistyped name would hold every contract.
+
+    Raises:
+        UsageError: it has nothing of any of them.
+    """
+    if any(place.kind != "folder" or place.suite is not None for place in places):
+        return
+    targets = {
+        (each.other.root, case.folder, case.implementation.target)
+        for each in matchups
+        for case in each.cases.values()
+    }
+    if not any(code_in(Path(root), folder, target) for root, folder, target in targets):
+        raise UsageError(
+            f"--against {places[0].name}: holds neither a suite of this run nor code that one of them names",
+            "name another checkout, or the folder that an installed copy lies in",
+        )
 
 
 def _build(

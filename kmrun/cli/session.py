@@ -320,6 +320,7 @@ class Session:
             environment=_environment(measured, job.folder),
             flush_l2=self._flush_l2,
             root=toplevel(Path(job.folder)),
+            locate=job.locate,
         )
 
     def _measure(

@@ -8,6 +8,9 @@ SlowdownVerdict = Literal["holds", "broken", "inconclusive"]
 DEFAULT_MARGIN = 0.05
 """What a comparison allows where the suite has no `max_slowdown` clause for the case."""
 
+_TIMES = 10.0
+"""From this slowdown on it is told in times."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
@@ -64,9 +67,13 @@ def called(visible: float) -> str:
 
     A true slowdown of that size is called about every second time, since it is measured larger or smaller.
     """
-    return f"called too slow from a measured {visible * 100:.1f} % on"
+    if visible < _TIMES:
+        return f"called too slow from a measured {visible * 100:.1f} % on"
+    return f"called too slow only from {1 + visible:,.0f} times as slow on"
 
 
 def change(fraction: float) -> str:
-    """Return `6.1 % slower` or `0.4 % faster`."""
+    """Return `6.1 % slower` or `0.4 % faster`; `27 times as slow` where percent say little."""
+    if fraction >= _TIMES:
+        return f"{1 + fraction:,.0f} times as slow"
     return f"{abs(fraction) * 100:.1f} % {'faster' if fraction < 0 else 'slower'}"

@@ -8,6 +8,7 @@ LEAST = 20
 """What no terminal is narrower than, whatever it says."""
 _DOT, _NO_BREAK = " \N{MIDDLE DOT} ", "\N{NO-BREAK SPACE}"
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mun]?s|[KMGT]i?B(?:/s)?|[GT]FLOP/s)(?!\w))")
 
 
 def fitted(lines: Sequence[str], width: int) -> list[str]:
@@ -34,6 +35,12 @@ def _fitted(line: str, width: int) -> list[str]:
         indent = gap.end()
     indent = max(0, min(indent, width - max(len(word) for word in line.split())))  # no word is broken for it
     return textwrap.wrap(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+
+
+def wrapped(sentence: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """Return a sentence as lines of at most `width`, begun with `first` and `rest`; no number is cut off its unit."""
+    parts = textwrap.wrap(_UNIT.sub(_NO_BREAK, sentence), width, initial_indent=first, subsequent_indent=rest)
+    return [part.replace(_NO_BREAK, " ") for part in parts]
 
 
 def facts_wrapped(line: str, width: int) -> list[str]:

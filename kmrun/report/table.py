@@ -1,8 +1,8 @@
 """The scorecard as text that fits 100 columns; in a pipe the same, without colour."""
 
-import textwrap
 from collections.abc import Callable, Sequence
 
+from kmrun.report.fitting import wrapped
 from kmrun.report.view import Column, Paragraph, Row, View
 
 WIDTH = 100
@@ -50,7 +50,7 @@ def render(view: View, exit_code: int | None = None, paint: Paint = plain, width
         lines += ["", *_table(view.columns, view.rows, paint, width)]
         lines += [paint(view.machine.rjust(width), "dim")] if view.machine else []
     for note in view.notes:
-        lines += [paint(line, "dim") for line in textwrap.wrap(note, width, subsequent_indent="  ")]
+        lines += [paint(line, "dim") for line in wrapped(note, width, rest="  ")]
     ending = "" if exit_code is None else f"exit {exit_code}"
     gap = max(2, width - len(view.summary) - len(ending))
     lines += ["", paint(view.summary, "head") + (" " * gap + ending if ending else "")]
@@ -210,7 +210,7 @@ def _paragraph(paragraph: Paragraph, paint: Paint, width: int) -> list[str]:
     if place and not together:
         lines.append(indent + place)
     for sentence in paragraph.sentences:
-        lines += textwrap.wrap(sentence, width, initial_indent=indent, subsequent_indent=indent)
+        lines += wrapped(sentence, width, indent, indent)
     lines += [f"{indent}| {line}"[:width] for line in paragraph.detail]
     # A command is copied, so it is never wrapped.
     return [*lines, indent + paragraph.repro] if paragraph.repro else lines

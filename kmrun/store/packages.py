@@ -22,6 +22,17 @@ def module_in(root: Path, module: str) -> str | None:
     return next((file for file in _files(root) if f"/{file}".endswith(tuple(ends))), None)
 
 
+def code_in(root: Path, folder: str, target: str) -> bool:
+    """Return whether a tree may hold a target's code: a file in a folder of it, or a module of Python or compiled."""
+    place = target.rpartition(":")[0]
+    if place.endswith(".py"):
+        return Path(folder, place).is_file()
+    package = place.partition(".")[0]
+    return module_in(root, place) is not None or any(
+        any(root.rglob(each)) for each in (package, f"{package}.*")
+    )
+
+
 def packages_in(root: Path) -> frozenset[str]:
     """Return the names of the top-level packages that are a tree's own."""
     folders = {os.path.split(file)[0] for file in _files(root) if file.endswith("/__init__.py")}

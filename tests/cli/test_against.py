@@ -140,6 +140,7 @@ def test_a_suite_is_not_compared_with_itself(code):
 def test_a_branch_and_a_folder_of_one_name_are_told_apart(code):
     git(code, "branch", "fix/one")
     (code / "fix" / "one").mkdir(parents=True)
+    (code / "fix" / "one" / "k.py").write_text(KERNEL)
     with pytest.raises(UsageError, match="a commit and a path of that name"):
         matchup("fix/one")
     assert matchup("./fix/one")[0].other.root == str(code / "fix" / "one")
@@ -202,6 +203,8 @@ def test_a_path_is_another_checkout_a_folder_or_a_suite(code, tmp_path, where, m
 
 def test_an_installed_copy_is_a_path_without_the_suite(code, tmp_path):
     (tmp_path / "site" / "pack").mkdir(parents=True)
+    (tmp_path / "site" / "pack" / "__init__.py").write_text(KERNEL)
+    (code / "suites" / "s.yaml").write_text(suite().replace("k.py:", "pack.ops:"))
     found, _ = matchup(str(tmp_path / "site"))
     assert found.other.root == str(tmp_path / "site")
     assert list(found.cases) == ["add[n=64]", "add[n=128]"]
@@ -212,6 +215,7 @@ def test_what_is_no_version_is_told(code):
         matchup("v9")
     assert "shallow clone" in missing.value.hint
     (code / "v1").mkdir()
+    (code / "v1" / "k.py").write_text(KERNEL)
     with pytest.raises(UsageError, match="a commit and a path of that name") as both:
         matchup("v1")
     assert both.value.hint == "write ./v1 for the path"
@@ -314,11 +318,38 @@ def test_a_suite_that_was_broken_does_not_block_its_repair(code, kmrun, monkeypa
     assert {"add[n=64]", "add[n=128]"} <= {one for one in fake.asked if isinstance(one, str)}
 
 
-def test_a_broken_suite_that_is_named_itself_is_named_once(code, kmrun, monkeypatch):
+def test_what_is_named_itself_and_is_no_suite_is_refused(code, kmrun):
     (code / "before.yaml").write_text(suite().replace("target:", "tarjet:"))
-    monkeypatch.setattr(running, "make_supervisor", lambda *given: FakeSupervisor())
     ran = kmrun("suites/s.yaml", "--against", "before.yaml")
-    assert "its suite there is invalid: before.yaml:7:5: " in ran.err
+    assert ran.code == 2
+    assert "--against before.yaml: is no valid suite: before.yaml:7:5: " in ran.err
+    ran = kmrun("suites/s.yaml", "--against", "suites/k.py")
+    assert ran.code == 2
+    assert "--against suites/k.py: is no valid suite: suites/k.py:" in ran.err
+
+
+def test_a_folder_with_nothing_of_the_run_is_refused(code, kmrun, tmp_path, monkeypatch):
+    """A mistyped path would hold every contract."""
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    (stranger / "other.py").write_text("")
+    ran = kmrun("suites/s.yaml", "--against", str(stranger))
+    assert ran.code == 2
+    assert (
+        f"--against {stranger}: holds neither a suite of this run nor code that one of them names" in ran.err
+    )
+    # A commit may be older than the suite.
+    (code / "suites" / "s.yaml").rename(code / "suites" / "young.yaml")
+    assert matchup("v1", words=["suites/young.yaml"])[0].cases
+    # One file of either suite's code is enough, and a folder of the suite's name may lie in between.
+    (stranger / "k.py").write_text(KERNEL)
+    assert matchup(str(stranger), words=["suites/young.yaml"])[0].cases
+    # Compiled code, and what a build only makes there.
+    (stranger / "k.py").unlink()
+    (code / "suites" / "young.yaml").write_text(suite().replace("k.py:", "fast.ops:"))
+    with pytest.raises(UsageError, match="holds neither"):
+        matchup(str(stranger), words=["suites/young.yaml"])
+    assert matchup(str(stranger), build="touch fast.so", words=["suites/young.yaml"])[0].cases
 
 
 def test_a_suite_that_is_a_link_out_of_the_repository(code, tmp_path):

@@ -17,6 +17,7 @@ from support.cases import CPU, make_found
 from support.supervisors import FakeSupervisor
 
 SUITE = adding("{max_slowdown: 0.03}")
+LINE = next(number for number, line in enumerate(SUITE.splitlines(), 1) if "- name:" in line)
 FILE = Path("baselines/adding.cpu-test-8c.json")
 GONE = Finding("killed", "the kernel was killed", "kernel", "error")
 
@@ -170,7 +171,7 @@ def test_no_baseline_is_not_judged(kmrun, suite, machine):
         (lambda found: found["device"].update(threads=4), "is of 4 threads, this run has 8"),
         (
             lambda found: found["cases"][1].update(digest="0" * 64),
-            f"{TWO} is defined in another way than it was",
+            f"{TWO} (adding.yaml:{LINE}) is defined in another way than it was",
         ),
         (lambda found: found.update(kmrun_baseline=2), "baseline format 2, this kmrun reads 1"),
     ],
@@ -190,7 +191,7 @@ def test_a_case_that_changed_in_the_suite_is_refused(kmrun, suite, machine):
     Path(suite).write_text(SUITE.replace("dtype: fp32", "dtype: bf16"))
     ran = kmrun(suite, "--against-baseline")
     assert ran.code == 2
-    assert f"{ONE} and 1 more is defined in another way" in ran.err
+    assert f"{ONE} (adding.yaml:{LINE}) and 1 more is defined in another way" in ran.err
     Path(suite).write_text(SUITE.replace("0.03", "0.05").replace("[ci]", "[nightly]"))
     assert kmrun(suite, "--against-baseline").code == 0
 
@@ -416,7 +417,7 @@ def test_a_saved_result_of_other_cases_is_refused(kmrun, suite, machine):
     machine.supervisor.asked.clear()
     ran = kmrun(suite, "--compare", "old.json")
     assert (ran.code, machine.supervisor.asked) == (2, ["enter", "exit"])
-    assert f"--compare old.json: {ONE} and 1 more is defined in another way than it was" in ran.err
+    assert f"--compare old.json: {ONE} (adding.yaml:{LINE}) and 1 more is defined in another way" in ran.err
     Path(suite).write_text(SUITE)
     ran = kmrun(suite, "--compare", "old.json", "--no-flush-l2")
     assert (ran.code, "timed cold against hot" in ran.err) == (2, True)

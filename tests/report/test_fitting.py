@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmrun.report.fitting import facts_wrapped, fitted
+from kmrun.report.fitting import facts_wrapped, fitted, wrapped
 
 WORDS = st.lists(
     st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=12), max_size=20
@@ -50,3 +50,13 @@ def test_facts_are_parted_behind_a_dot_and_not_inside():
         "  than half the",
         "  width \N{MIDDLE DOT} b",
     ]
+
+
+def test_no_number_is_cut_off_its_unit():
+    told = "held: at most 3.0 % slower (95 %); 12.5 ms, 17 GB/s or 276 GFLOP/s in 8 cases"
+    for width in range(20, 90):
+        lines = wrapped(told, width, rest="  ")
+        assert max(map(len, lines)) <= width
+        assert " ".join(line.strip() for line in lines) == told
+        assert not any(line.split()[0] in {"%", "%);", "ms,", "GB/s", "GFLOP/s"} for line in lines)
+    assert wrapped("3 processes", 9) == ["3", "processes"]
