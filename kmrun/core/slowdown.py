@@ -48,7 +48,7 @@ def told(seen: Slowdown) -> str:
     """
     if seen.slowdown is None:
         return f"not compared with {seen.against}: {seen.reason}"
-    said = f"{change(seen.slowdown)} than {seen.against}"
+    said = f"{change(seen.slowdown)} {'as' if seen.slowdown >= _TIMES else 'than'} {seen.against}"
     if seen.low is not None and seen.high is not None:
         said += f" ({change(seen.low)} to {change(seen.high)})"
     elif seen.low is not None:

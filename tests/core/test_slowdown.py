@@ -36,3 +36,5 @@ def test_a_comparison_as_a_sentence():
         "50.0 % slower than v1 (20.0 % faster to 598 times as slow), it is busy; "
         "called too slow only from 2,217 times as slow on"
     )
+    far = Slowdown("v1", "alternated", 0.03, "broken", 26.0, 25.0, None, None)
+    assert told(far) == "27 times as slow as v1 (at least 26 times as slow)"
