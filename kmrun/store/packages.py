@@ -1,6 +1,7 @@
 """Which Python modules a tree holds, wherever in it they lie: an installed copy has no trace of where it came from."""
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -9,6 +10,9 @@ from kmrun.store.repository import toplevel, tracked
 
 _MOST_FOLDERS = 20_000
 _NOT_ENTERED = frozenset({"site-packages", "dist-packages", "node_modules", "__pycache__"})
+_NO_CODE = frozenset({".git", "__pycache__", "node_modules"})
+_ARCHIVES = (".egg", ".whl")
+"""What Python imports from, with `env: {PYTHONPATH: ...}`; its name need not be the package's."""
 _OF_OTHERS = frozenset(
     {"third_party", "thirdparty", "3rdparty", "vendor", "vendored", "_vendor", "external", "extern", "deps"}
 )
@@ -23,14 +27,60 @@ def module_in(root: Path, module: str) -> str | None:
 
 
 def code_in(root: Path, folder: str, target: str) -> bool:
-    """Return whether a tree may hold a target's code: a file in a folder of it, or a module of Python or compiled."""
+    """Return whether a tree may hold a target's code.
+
+    That is a file in a folder of it, a module of Python or compiled, or an archive. A tree too large to be looked
+    through may.
+    """
     place = target.rpartition(":")[0]
     if place.endswith(".py"):
-        return Path(folder, place).is_file()
+        return _is_file(Path(folder, place))
     package = place.partition(".")[0]
-    return module_in(root, place) is not None or any(
-        any(root.rglob(each)) for each in (package, f"{package}.*")
+    return any(
+        name is None or name == package or name.startswith(f"{package}.") or name.endswith(_ARCHIVES)
+        for name in _names(root)
     )
+
+
+def _names(root: Path) -> Iterator[str | None]:
+    """Return the names in a tree, outermost first; None as the last where it is too large.
+
+    Unlike `Path.rglob` this follows links, and passes over what cannot be read.
+    """
+    waiting, seen = deque([root]), set[tuple[int, int]]()
+    while waiting:
+        folder = waiting.popleft()
+        try:
+            stat = folder.stat()
+            if (stat.st_dev, stat.st_ino) in seen:
+                continue
+            seen.add((stat.st_dev, stat.st_ino))
+            with os.scandir(folder) as entries:
+                inside = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        yield from (entry.name for entry in inside)
+        if len(seen) >= _MOST_FOLDERS:
+            yield None
+            return
+        waiting.extend(
+            Path(entry.path) for entry in inside if entry.name not in _NO_CODE and _is_folder(entry)
+        )
+
+
+def _is_file(path: Path) -> bool:
+    """Say whether there is such a file; no, too, where nobody may look or the path is too long, which both raise."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads in a circle, or where nobody may look
+        return False
 
 
 def packages_in(root: Path) -> frozenset[str]:
@@ -58,7 +108,7 @@ def _found(root: Path) -> Iterator[str]:
             for name in inside
             if name not in _NOT_ENTERED
             and not name.startswith(".")
-            and not Path(folder, name, "pyvenv.cfg").exists()
+            and not _is_file(Path(folder, name, "pyvenv.cfg"))
         )
         yield from (os.path.relpath(Path(folder, name), root) for name in files if name.endswith(".py"))
         if seen >= _MOST_FOLDERS:
