@@ -136,13 +136,21 @@ def _finder(planned: Sequence[PlannedSuite], asked: str) -> Callable[[PlannedSui
 
 
 def _in_path(suite: Path, path: Path, asked: str) -> Place:
-    """Find the counterpart of a suite below a path: the innermost folder around both that fits."""
+    """Find the counterpart of a suite below a path: the innermost folder around both that fits.
+
+    Raises:
+        UsageError: nobody may look there.
+    """
     own_root = toplevel(suite.parent)
     if path.is_file():
         return Place(asked, own_root or suite.parent, toplevel(path.parent) or path.parent, path, "suite")
     for folder in suite.parents:
         candidate = path / suite.relative_to(folder)
-        if candidate.is_file():
+        try:
+            is_there = candidate.is_file()
+        except OSError as error:
+            raise UsageError(f"--against {asked}: {candidate}: {error.strerror or error}") from error
+        if is_there:
             other_root = toplevel(path)
             if own_root is not None and other_root is not None and own_root != other_root:
                 return Place(asked, own_root, other_root, candidate)

@@ -1,5 +1,6 @@
 """`--against`: which version is meant, what has an opponent, and that no end of a run leaves anything behind."""
 
+import errno
 import json
 import os
 import signal
@@ -350,6 +351,23 @@ def test_a_folder_with_nothing_of_the_run_is_refused(code, kmrun, tmp_path, monk
     with pytest.raises(UsageError, match="holds neither"):
         matchup(str(stranger), words=["suites/young.yaml"])
     assert matchup(str(stranger), build="touch fast.so", words=["suites/young.yaml"])[0].cases
+
+
+def test_a_folder_that_may_not_be_entered_is_told(code, kmrun, tmp_path, monkeypatch):
+    """Whoever runs the tests as root may enter all."""
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    is_file = Path.is_file
+
+    def refused(path):
+        if path.is_relative_to(locked) and path != locked:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    ran = kmrun("suites/s.yaml", "--against", str(locked))
+    assert ran.code == 2
+    assert f"--against {locked}: {locked / 's.yaml'}: Permission denied" in ran.err
 
 
 def test_a_suite_that_is_a_link_out_of_the_repository(code, tmp_path):
