@@ -63,7 +63,6 @@ def against_version(
         for folder in caches.values():
             folder.mkdir(parents=True)
         others = {path: _other(place) for path, place in places.items()}
-        _build(planned, places, others, build, workshop, say)
         matchups: dict[Key, Matchup] = {
             (
                 str(item.read.path.parent.resolve()),
@@ -72,7 +71,9 @@ def against_version(
             ): _matchup(item, places[item.read.path], others[item.read.path], caches)
             for item in planned
         }
+        # Before anything is built: a command must not be run in a folder that was only mistyped.
         _refuse_strangers(list(places.values()), list(matchups.values()))
+        _build(planned, places, others, build, workshop, say)
         yield AgainstVersion(matchups=matchups, say=say)
 
 

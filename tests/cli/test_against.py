@@ -345,12 +345,14 @@ def test_a_folder_with_nothing_of_the_run_is_refused(code, kmrun, tmp_path, monk
     # One file of either suite's code is enough, and a folder of the suite's name may lie in between.
     (stranger / "k.py").write_text(KERNEL)
     assert matchup(str(stranger), words=["suites/young.yaml"])[0].cases
-    # Compiled code, and what a build only makes there.
+    # Compiled code is code; nothing is built in a stranger's folder to find out.
     (stranger / "k.py").unlink()
     (code / "suites" / "young.yaml").write_text(suite().replace("k.py:", "fast.ops:"))
     with pytest.raises(UsageError, match="holds neither"):
-        matchup(str(stranger), words=["suites/young.yaml"])
-    assert matchup(str(stranger), build="touch fast.so", words=["suites/young.yaml"])[0].cases
+        matchup(str(stranger), build="touch fast.so", words=["suites/young.yaml"])
+    assert not (stranger / "fast.so").exists()
+    (stranger / "fast.so").touch()
+    assert matchup(str(stranger), words=["suites/young.yaml"])[0].cases
 
 
 def test_a_folder_that_may_not_be_entered_is_told(code, kmrun, tmp_path, monkeypatch):
