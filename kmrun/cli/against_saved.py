@@ -19,6 +19,7 @@ from kmrun.core.printable import printable
 from kmrun.core.result import CaseResult, CeilingEntry, Result, SuiteEntry
 from kmrun.core.yardstick import LEAST, MOST, Session
 from kmrun.errors import InvalidInput, UsageError
+from kmrun.report.numbers import first_of
 from kmrun.store import results
 
 
@@ -60,8 +61,7 @@ class AgainstSaved(Companion):
         self._refuse_changed(suite, then)
         new = [case.id for case in suite.cases if case.id not in known]
         if new:
-            more = f" and {len(new) - 1} more" if len(new) > 1 else ""
-            self.say(printable(f"warning: {self.path}: has no time of {new[0]}{more}: not compared") + "\n")
+            self.say(printable(f"warning: {self.path}: has no time of {first_of(new)}: not compared") + "\n")
         self._then[suite.key] = then
         self._compared[suite.key] = len(suite.cases) - len(new)
 

@@ -11,7 +11,7 @@ from kmrun.core.gate import LIVE_LOOKS, Gate
 from kmrun.core.measurement import Ceilings, Measurement
 from kmrun.core.opponent import Opponent, Tree
 from kmrun.plan.selection import runs_on
-from kmrun.report.numbers import count
+from kmrun.report.numbers import count, first_of
 
 _SHOWN = 5
 
@@ -66,8 +66,7 @@ class AgainstVersion(Companion):
             (gone, f"only in {matchup.name}"),
         ):
             if ids:
-                more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-                self.say(f"warning: {count(len(ids), 'case')} {why}: {', '.join(ids[:_SHOWN])}{more}\n")
+                self.say(f"warning: {count(len(ids), 'case')} {why}: {first_of(ids, _SHOWN)}\n")
 
     def decisions(self, suite: Suite) -> int:
         """Return how many cases have an opponent."""

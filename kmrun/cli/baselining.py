@@ -27,7 +27,7 @@ from kmrun.core.printable import printable
 from kmrun.core.slowdown import Slowdown
 from kmrun.core.yardstick import Session
 from kmrun.errors import EnvironmentLacks, UsageError
-from kmrun.report.numbers import count
+from kmrun.report.numbers import count, first_of
 from kmrun.store import baselines
 from kmrun.store.targets import TargetFile
 
@@ -285,8 +285,7 @@ def note_faster(notes: list[str], done: Sequence[Done], hint: str) -> None:
         and one.found.slowdown.high < -one.found.slowdown.margin
     ]
     if faster:
-        more = f" and {len(faster) - 1} more" if len(faster) > 1 else ""
-        notes.append(f"faster than before: {faster[0]}{more}; {hint}")
+        notes.append(f"faster than before: {first_of(faster)}; {hint}")
 
 
 def _why_left(one: Done) -> str:

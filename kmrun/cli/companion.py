@@ -14,6 +14,7 @@ from kmrun.core.opponent import Opponent
 from kmrun.core.slowdown import DEFAULT_MARGIN
 from kmrun.core.statistics import ERROR_RATE
 from kmrun.core.yardstick import Session
+from kmrun.report.numbers import first_of
 
 Phase = Callable[[str], None]
 """Is told what the case has come to."""
@@ -60,8 +61,7 @@ class Suite:
         """Return the first case, where it was written, how many follow it: `add[n=64] (s.yaml:7) and 2 more`."""
         found = self.locate(cases[0].place)
         at = f" ({found[0]}:{found[1]})" if found else ""
-        more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
-        return f"{cases[0].id}{at}{more}"
+        return first_of([f"{cases[0].id}{at}", *(case.id for case in cases[1:])])
 
     def margin(self, case: Case) -> float:
         """Return how much slower a case may be: its strictest clause on this device, else 5 %."""

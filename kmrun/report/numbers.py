@@ -1,6 +1,7 @@
 """How shares, spreads, wall times and counts read."""
 
 import math
+from collections.abc import Sequence
 
 _LARGEST = 1e9
 """From here on a number is no measurement's, but an edited document's: told in few digits all the same."""
@@ -58,6 +59,12 @@ def duration(seconds: float) -> str:
 def count(number: int, noun: str) -> str:
     """Return `1 case`, `3 cases`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def first_of(names: Sequence[str], most: int = 1) -> str:
+    """Return the first names and how many follow them: `add`, `add and 2 more`, `add, gelu and 1 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def readable(value: float, digits: int = 3) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from kmrun.source.paths import exists
 from kmrun.store.repository import toplevel, tracked
 
 _MOST_FOLDERS = 20_000
@@ -34,7 +35,8 @@ def code_in(root: Path, folder: str, target: str) -> bool:
     """
     place = target.rpartition(":")[0]
     if place.endswith(".py"):
-        return _is_file(Path(folder, place))
+        path = Path(folder, place)
+        return exists(path) and path.is_file()
     package = place.partition(".")[0]
     return any(
         name is None or name == package or name.startswith(f"{package}.") or name.endswith(_ARCHIVES)
@@ -66,14 +68,6 @@ def _names(root: Path) -> Iterator[str | None]:
         waiting.extend(
             Path(entry.path) for entry in inside if entry.name not in _NO_CODE and _is_folder(entry)
         )
-
-
-def _is_file(path: Path) -> bool:
-    """Say whether there is such a file; no, too, where nobody may look or the path is too long, which both raise."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
@@ -108,7 +102,7 @@ def _found(root: Path) -> Iterator[str]:
             for name in inside
             if name not in _NOT_ENTERED
             and not name.startswith(".")
-            and not _is_file(Path(folder, name, "pyvenv.cfg"))
+            and not exists(Path(folder, name, "pyvenv.cfg"))
         )
         yield from (os.path.relpath(Path(folder, name), root) for name in files if name.endswith(".py"))
         if seen >= _MOST_FOLDERS:

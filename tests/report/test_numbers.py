@@ -33,6 +33,10 @@ def test_duration_and_count():
     ]
     assert numbers.count(1, "case") == "1 case"
     assert numbers.count(0, "case") == "0 cases"
+    assert numbers.first_of(["add"]) == "add"
+    assert numbers.first_of(["add", "gelu", "sum"]) == "add and 2 more"
+    assert numbers.first_of(["add", "gelu", "sum"], 2) == "add, gelu and 1 more"
+    assert numbers.first_of(["add", "gelu"], 2) == "add, gelu"
 
 
 def test_readable_has_no_exponent_where_a_person_needs_none():
